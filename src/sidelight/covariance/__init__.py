@@ -1,0 +1,19 @@
+"""Covariances: operators on one axis."""
+
+from sidelight.covariance.base import Covariance, Cross
+from sidelight.covariance.dense import Dense
+from sidelight.covariance.diffusion import Diffusion
+from sidelight.covariance.features import Features
+from sidelight.covariance.identity import Identity
+from sidelight.covariance.sums import Sum, covariance_from_state
+
+__all__ = [
+    "Covariance",
+    "Cross",
+    "Dense",
+    "Diffusion",
+    "Features",
+    "Identity",
+    "Sum",
+    "covariance_from_state",
+]

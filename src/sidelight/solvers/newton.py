@@ -1,0 +1,125 @@
+"""Truncated Newton steps on factors of fixed rank.
+
+The gradient is computed in double precision; the direction, by preconditioned conjugate gradients,
+in single precision, which halves its cost and cannot harm the answer: an inexact direction is
+still a direction of descent. All inner products are those of U and V, read off their dual
+coordinates (``<U1, U2> = a1' p2``), so each inner step costs one product with each covariance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.problem import Factors, Gradient, Problem
+
+Floats = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How hard to try: outer steps, inner steps of each, and the inner reduction asked for."""
+
+    outer: int
+    inner: int
+    reduction: float = 0.1
+
+
+def newton(problem: Problem, factors: Factors, lam: float, effort: Effort) -> tuple[Factors, Floats]:
+    """Lower the objective over factors of this rank; return them balanced, with their values."""
+    factors, s = factors.balanced()
+    for _ in range(effort.outer):
+        gradient = problem.gradient(factors, lam)
+        step = _direction(problem, factors, s, gradient, lam, effort)
+        moved = _search(problem, factors, step, gradient, lam)
+        if moved is None:
+            break
+        factors, s = moved.balanced()
+    return factors, s
+
+
+def _dot(x: Factors, y: Factors) -> float:
+    """Return ``<U_x, U_y> + <V_x, V_y>``: the dual side of x with the images of y."""
+    return float(np.vdot(x.a, y.p) + np.vdot(x.b, y.q))
+
+
+def _direction(
+    problem: Problem, factors: Factors, s: Floats, gradient: Gradient, lam: float, effort: Effort
+) -> Factors:
+    """Solve the Newton equations approximately; stop at negative curvature."""
+    hessian = _Hessian(problem, factors, s, gradient, lam)
+    scale = (1 / (lam + problem.h * s)).astype(np.float32)
+    rest_a, rest_b = (-gradient.a).astype(np.float32), (-gradient.b).astype(np.float32)
+    step_a, step_b = np.zeros_like(rest_a), np.zeros_like(rest_b)
+    ahead = _preconditioned(problem, rest_a, rest_b, scale)
+    size = first = float(np.vdot(rest_a, ahead.p) + np.vdot(rest_b, ahead.q))
+    for _ in range(effort.inner):
+        bent_a, bent_b = hessian.times(ahead)
+        curvature = float(np.vdot(ahead.p, bent_a) + np.vdot(ahead.q, bent_b))
+        if curvature <= 1e-7 * lam * _dot(ahead, ahead):
+            break
+        length = np.float32(size / curvature)
+        step_a += length * ahead.a
+        step_b += length * ahead.b
+        rest_a -= length * bent_a
+        rest_b -= length * bent_b
+        fresh = _preconditioned(problem, rest_a, rest_b, scale)
+        size, before = float(np.vdot(rest_a, fresh.p) + np.vdot(rest_b, fresh.q)), size
+        if not 0 < size > effort.reduction**2 * first:
+            break
+        ahead = fresh.moved(ahead, np.float32(size / before))
+    if not step_a.any() and not step_b.any():
+        step_a, step_b = ahead.a, ahead.b
+    return Factors.make(
+        step_a.astype(float), step_b.astype(float), problem.row_cov, problem.col_cov
+    )  # fmt: skip
+
+
+def _preconditioned(problem: Problem, a: Floats, b: Floats, scale: Floats) -> Factors:
+    """Divide each factor by its own curvature, ``lam + h s``."""
+    p, q = problem.images(a, b)
+    return Factors(a * scale, p * scale, b * scale, q * scale)
+
+
+class _Hessian:
+    """The second derivative at balanced factors, in single precision."""
+
+    def __init__(
+        self, problem: Problem, factors: Factors, s: Floats, gradient: Gradient, lam: float
+    ) -> None:
+        self._pattern, self._h = problem.pattern, np.float32(problem.h)
+        self._at = factors.astype(np.float32)
+        self._weights = problem.weights.astype(np.float32)
+        self._residual = gradient.residual.astype(np.float32)
+        self._ridge = (lam + problem.h * s).astype(np.float32)
+
+    def times(self, step: Factors) -> tuple[Floats, Floats]:
+        """Return the two sides of ``H step`` in dual coordinates."""
+        at = self._at
+        a, b = self._pattern.curvature(
+            self._weights, self._residual, at.p, at.q, step.p, step.q
+        )  # fmt: skip
+        a += self._ridge * step.a
+        b += self._ridge * step.b
+        if self._h:
+            left, right = at.a.T @ step.p, at.b.T @ step.q
+            a += at.a @ (self._h * (right + right.T))
+            b += at.b @ (self._h * (left + left.T))
+        return a, b
+
+
+def _search(
+    problem: Problem, factors: Factors, step: Factors, gradient: Gradient, lam: float
+) -> Factors | None:
+    """Halve the step until the objective falls enough; None when rounding leaves nothing."""
+    slope = float(np.vdot(step.p, gradient.a) + np.vdot(step.q, gradient.b))
+    length = 1.0
+    while length > 1e-6 and slope < 0:
+        moved = factors.moved(step, length)
+        if problem.value(moved, lam) <= gradient.value + 1e-4 * length * slope:
+            return moved
+        length /= 2
+    return None
