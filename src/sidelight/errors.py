@@ -34,11 +34,13 @@ class InputError(SidelightError, ValueError):
         place = "" if path is None else str(path)
         place += "" if line is None else f", line {line}"
         place += "" if column is None else f", column {column!r}"
-        super().__init__(f"{place.removeprefix(', ')}: {problem}; {remedy}." if place else f"{problem}; {remedy}.")
+        place = f"{place.removeprefix(', ')}: " if place else ""
+        super().__init__(f"{place}{problem}; {remedy}.")
 
 
 class MissingExtraError(SidelightError, ImportError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an optional package; run: pip install 'sidelight[{extra}]'.")
+        remedy = f"pip install 'sidelight[{extra}]'"
+        super().__init__(f"{what} needs an optional package; run: {remedy}.")

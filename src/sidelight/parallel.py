@@ -11,12 +11,13 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import pairwise
 
 _WORTH_SHARING = 200_000  # multiply-adds below which starting a thread costs more than it saves
 
 
 def threads() -> int:
-    """Count the threads to use: SIDELIGHT_THREADS, else OMP_NUM_THREADS, else the cores we may use."""
+    """Count the threads: SIDELIGHT_THREADS, else OMP_NUM_THREADS, else the cores we may use."""
     for name in ("SIDELIGHT_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "")
         if value.isdigit() and int(value) > 0:
@@ -44,7 +45,5 @@ def share(kernel: Callable[[int, int], object], size: int, work: float) -> None:
         return
     pieces = 4 * count  # uneven rows: small pieces even the load out
     bounds = [size * i // pieces for i in range(pieces + 1)]
-    for done in [
-        _pool(count).submit(kernel, a, b) for a, b in zip(bounds, bounds[1:], strict=False) if b > a
-    ]:
+    for done in [_pool(count).submit(kernel, a, b) for a, b in pairwise(bounds) if b > a]:
         done.result()

@@ -118,7 +118,6 @@ def _fit(data: DiseaseGenes, train: Index, test: Index, seed: int) -> Fold:
         Diffusion(data.adjacency, a=SPREAD, b=OWN_VARIANCE),
         Identity(len(data.gene_ids)),
         sigma2=NOISE,
-        random_state=seed,
     )
     negatives = sample_unknown(train, _shape(data), len(train), seed)
     values = np.repeat([1.0, 0.0], [len(train), len(negatives)])

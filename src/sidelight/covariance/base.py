@@ -60,8 +60,8 @@ class Covariance(ABC):
         """Multiply ``G' @ X`` with ``size`` rows in and ``root_size`` rows out."""
 
     @abstractmethod
-    def diagonal(self) -> Array:
-        """Return the prior variances."""
+    def diagonal(self, index: Index | None = None) -> Array:
+        """Return the prior variances, of all items or of those asked."""
 
     @abstractmethod
     def cross(self, new: Any) -> Cross:

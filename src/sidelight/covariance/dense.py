@@ -68,9 +68,10 @@ class Dense(Covariance):
         """Multiply ``G' @ X``."""
         return np.asarray(self._root.T @ columns(X, self.size))
 
-    def diagonal(self) -> Array:
+    def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances."""
-        return self._matrix.diagonal().copy()
+        found = self._matrix.diagonal()
+        return found.copy() if index is None else found[picked(index, self.size)]
 
     def rows(self, index: Index) -> Array:
         """Return ``C[index]``."""

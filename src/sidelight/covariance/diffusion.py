@@ -67,18 +67,11 @@ class Diffusion(Covariance):
 
     root_t = root
 
-    def diagonal(self) -> Array:
-        """Return the prior variances.
-
-        The first call costs half a polynomial for each node; the result is kept.
-        """
-        return self._diagonal.copy()
-
-    @cached_property
-    def _diagonal(self) -> Array:
-        blocks = range(0, self.size, _BLOCK)
-        nodes = [np.arange(i, min(i + _BLOCK, self.size)) for i in blocks]
-        found = [self.graph.diagonal(self._apply, index) for index in nodes]
+    def diagonal(self, index: Index | None = None) -> Array:
+        """Return the prior variances; each node asked costs half a polynomial."""
+        nodes = np.arange(self.size) if index is None else picked(index, self.size)
+        blocks = range(0, len(nodes), _BLOCK)
+        found = [self.graph.diagonal(self._apply, nodes[i : i + _BLOCK]) for i in blocks]
         return np.concatenate([np.zeros(0), *found])
 
     def rows(self, index: Index) -> Array:

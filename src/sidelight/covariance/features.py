@@ -148,9 +148,10 @@ class Features(Covariance):
         """Multiply ``G' @ X``."""
         return np.asarray(self._root.T @ columns(X, self.size))
 
-    def diagonal(self) -> Array:
+    def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances."""
-        return np.ones(self.size) if self._dense else _square_lengths(self._root)
+        index = np.arange(self.size) if index is None else picked(index, self.size)
+        return np.ones(len(index)) if self._dense else _square_lengths(self._root[index])
 
     def rows(self, index: Index) -> Array:
         """Return ``C[index]``."""

@@ -30,9 +30,9 @@ class Identity(Covariance):
     root = apply
     root_t = apply
 
-    def diagonal(self) -> Array:
+    def diagonal(self, index: Index | None = None) -> Array:
         """Return ones."""
-        return np.ones(self.size)
+        return np.ones(self.size if index is None else len(picked(index, self.size)))
 
     def rows(self, index: Index) -> Array:
         """Return the rows asked of the identity."""

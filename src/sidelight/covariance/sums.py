@@ -65,9 +65,9 @@ class Sum(Covariance):
         pairs = zip(np.sqrt(self.weights), self.parts, strict=True)
         return np.concatenate([weight * part.root_t(X) for weight, part in pairs])
 
-    def diagonal(self) -> Array:
+    def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances."""
-        return self._total(lambda part: part.diagonal())
+        return self._total(lambda part: part.diagonal(index))
 
     def rows(self, index: Index) -> Array:
         """Return ``C[index]``."""

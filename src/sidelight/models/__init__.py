@@ -1,1 +1,19 @@
-"""."""
+"""Models: scikit-learn estimators over pairs (row, column)."""
+
+from sidelight.models.assemble import covariances
+from sidelight.models.base import PairModel
+from sidelight.models.linear import MVGP
+from sidelight.models.ranking import Ranking
+from sidelight.models.spectral import ConstrainedMVGP, TraceGP, regularization_path
+from sidelight.models.storage import load
+
+__all__ = [
+    "MVGP",
+    "ConstrainedMVGP",
+    "PairModel",
+    "Ranking",
+    "TraceGP",
+    "covariances",
+    "load",
+    "regularization_path",
+]

@@ -1,17 +1,21 @@
 """The problem every model solves: observed pattern, objective, gradient, certificate."""
 
-from sidelight.problem.certificate import Gap, duality_gap, lam_max
+from sidelight.problem.certificate import Gap, Mean, duality_gap, lam_max
 from sidelight.problem.factors import Factors
 from sidelight.problem.objective import Gradient, Problem
 from sidelight.problem.pattern import Pattern
 from sidelight.problem.spectrum import Triplets, leading_triplets
+from sidelight.problem.subspace import Ritz, Subspace
 
 __all__ = [
     "Factors",
     "Gap",
     "Gradient",
+    "Mean",
     "Pattern",
     "Problem",
+    "Ritz",
+    "Subspace",
     "Triplets",
     "duality_gap",
     "lam_max",

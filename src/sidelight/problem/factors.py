@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
 from sidelight.covariance.base import Covariance
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class Factors:
 
     def grams(self) -> tuple[Floats, Floats]:
         """Return ``U'U`` and ``V'V``."""
-        left, right = self.a.T @ self.p, self.b.T @ self.q
-        return (left + left.T) / 2, (right + right.T) / 2
+        return symmetric(self.a.T @ self.p), symmetric(self.b.T @ self.q)
 
     def times(self, left: Floats, right: Floats) -> Factors:
         """Return the factors ``U @ left`` and ``V @ right``."""
@@ -58,18 +57,8 @@ class Factors:
         return Factors(self.a * scale, self.p * scale, self.b * scale, self.q * scale)
 
     def leading(self, count: int) -> Factors:
-        """Return the first ``count`` factors."""
-        parts = (self.a, self.p, self.b, self.q)
-        return Factors(*(np.ascontiguousarray(x[:, :count]) for x in parts))
-
-    def beside(self, other: Factors) -> Factors:
-        """Return these factors followed by the other's: the sum of the two matrices."""
-        return Factors(
-            np.hstack([self.a, other.a]),
-            np.hstack([self.p, other.p]),
-            np.hstack([self.b, other.b]),
-            np.hstack([self.q, other.q]),
-        )
+        """Return the first ``count`` factors, without a copy."""
+        return Factors(*(x[:, :count] for x in (self.a, self.p, self.b, self.q)))
 
     def moved(self, step: Factors, length: float) -> Factors:
         """Return ``self + length * step``, side by side."""
@@ -80,10 +69,9 @@ class Factors:
             self.q + length * step.q,
         )
 
-    def astype(self, dtype: DTypeLike) -> Factors:
-        """Return the factors in another precision."""
-        parts = (self.a, self.p, self.b, self.q)
-        return Factors(*(np.ascontiguousarray(x, dtype=dtype) for x in parts))
+    def contiguous(self) -> Factors:
+        """Return the factors as the kernels want them."""
+        return Factors(*map(np.ascontiguousarray, (self.a, self.p, self.b, self.q)))
 
     def balanced(self, drop: float = 1e-14) -> tuple[Factors, Floats]:
         """Return the same ``B`` with ``U'U = V'V = diag(s)``, and its singular values ``s``.
@@ -97,6 +85,25 @@ class Factors:
         kept = s > drop * s[0]
         scale = np.sqrt(s[kept])
         return self.times(right @ (Zt[kept].T / scale), left @ (W[:, kept] / scale)), s[kept]
+
+
+def symmetric(gram: Floats) -> Floats:
+    """Return the symmetric part: a Gram matrix without its rounding."""
+    return np.asarray((gram + gram.T) / 2)
+
+
+def orthonormal(a: Floats, p: Floats, floor: float = 0.0) -> tuple[Floats, Floats]:
+    """Orthonormalise ``G' a`` given ``p = C a``, leaving out what is dependent.
+
+    Squared lengths up to ``floor`` count as nothing.
+    """
+    for _ in range(2):  # the second round removes what the first one's rounding left
+        values, vectors = np.linalg.eigh(symmetric(a.T @ p))
+        least = max(1e-12 * float(np.max(values, initial=0.0)), floor, 1e-300)
+        first, floor = int(np.sum(values <= least)), 0.0
+        scale = vectors[:, first:] / np.sqrt(values[first:])
+        a, p = a @ scale, p @ scale
+    return a, p
 
 
 def _square_root(gram: Floats) -> Floats:

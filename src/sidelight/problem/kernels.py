@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import numba
+import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ def sampled_product(
 def sampled_product_plain(indptr: Ints, cols: Ints, P: Floats, Q: Floats) -> Floats:
     """Twin of ``sampled_product``."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
-    return np.einsum("kr,kr->k", P[rows], Q[cols])
+    return np.asarray(np.einsum("kr,kr->k", P[rows], Q[cols]))
 
 
 @_compiled
@@ -95,7 +95,7 @@ def curvature_product(
     start: int, stop: int, indptr: Ints, cols: Ints, weights: Floats, residual: Floats,
     P: Floats, Q: Floats, dP: Floats, dQ: Floats, change: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Write the derivative of ``E Q`` along (dP, dQ) into ``out``, that of ``e`` into ``change``."""
+    """Write the derivative of ``E Q`` along (dP, dQ) into ``out``, of ``e`` into ``change``."""
     for m in range(start, stop):
         for r in range(Q.shape[1]):
             out[m, r] = 0.0

@@ -12,7 +12,7 @@ from sidelight.covariance.base import Covariance
 from sidelight.problem.factors import Factors
 from sidelight.problem.pattern import Pattern
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -73,16 +73,12 @@ class Problem:
     def residual(self, factors: Factors) -> Floats:
         """Return ``w (psi - y)`` at the observed places."""
         if factors.rank == 0:
-            return -self.weights * self.y
-        return self.weights * (self.pattern.product(factors.p, factors.q) - self.y)
+            return np.asarray(-self.weights * self.y)
+        return np.asarray(self.weights * (self.pattern.product(factors.p, factors.q) - self.y))
 
     def value(self, factors: Factors, lam: float) -> float:
         """Return the objective in factor form, an upper bound of ``F(B)``."""
         return self.loss(self.residual(factors)) + self._penalty(*factors.grams(), lam)
-
-    def value_balanced(self, residual: Floats, s: Floats, lam: float) -> float:
-        """Return ``F(B)`` from the residual and the singular values of ``B``."""
-        return self.loss(residual) + float(0.5 * self.h * np.sum(s**2) + lam * np.sum(s))
 
     def _penalty(self, left: Floats, right: Floats, lam: float) -> float:
         ridge = 0.5 * self.h * np.sum(left * right)
@@ -105,4 +101,3 @@ class Problem:
     def images(self, a: Floats, b: Floats) -> tuple[Floats, Floats]:
         """Apply the covariances to the two sides."""
         return self.row_cov.apply(a), self.col_cov.apply(b)
-

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sidelight.parallel import share
 from sidelight.problem import kernels
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 
 
 class Pattern:
@@ -96,7 +96,7 @@ class Pattern:
         return by_row, by_column
 
     def _work(self, X: Floats) -> float:
-        return float(self.size) * X.shape[1]
+        return float(self.size * X.shape[1])
 
 
 def _starts(index: NDArray[np.integer[Any]], size: int) -> NDArray[np.int64]:

@@ -7,15 +7,14 @@ their images ``C_M a`` and ``C_N b``: ``S v = G_M' (alpha C_N b)``. Inner produc
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.problem.factors import Factors
+from sidelight.problem.factors import Factors, orthonormal
 from sidelight.problem.objective import Problem
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 
 _MOST_COLUMNS, _KEPT_COLUMNS = 240, 96  # of the Krylov basis, before and after a thick restart
 
@@ -103,7 +102,7 @@ class _KrylovSpace:
             for old, image in ((self._deflate.b, self._deflate.q), (self._b, self._q)):
                 overlap = image.T @ b
                 b, q = b - old @ overlap, q - image @ overlap
-            b, q = _orthonormal(b, q)
+            b, q = orthonormal(b, q)
         return b, q
 
     def advance(self) -> None:
@@ -135,7 +134,7 @@ class _KrylovSpace:
         outside = back.T @ image
         self._outside = (outside + outside.T) / 2
         room = min(self._problem.shape) - self._deflate.rank - self.columns
-        self._next = self._fresh(*_orthonormal(back, image, floor=1e-28 * self._scale))
+        self._next = self._fresh(*orthonormal(back, image, floor=1e-28 * self._scale))
         self.exhausted = self._next[0].shape[1] == 0 or room <= 0
 
     def compress(self, count: int) -> None:
@@ -164,12 +163,3 @@ class _KrylovSpace:
         left, right = vectors[:, kept] / values[kept], vectors[:, kept]
         factors = Factors(self._a @ left, self._p @ left, self._b @ right, self._q @ right)
         return Triplets(values[kept], upper, factors, self.products)
-
-
-def _orthonormal(b: Floats, q: Floats, floor: float = 0.0) -> tuple[Floats, Floats]:
-    """Orthonormalise in the metric ``b' C b``, leaving out what is dependent."""
-    gram = b.T @ q
-    values, vectors = np.linalg.eigh((gram + gram.T) / 2)
-    kept = values > max(1e-12 * max(values[-1], 0.0), floor, 1e-300) if len(values) else []
-    scale = vectors[:, kept] / np.sqrt(values[kept])
-    return b @ scale, q @ scale

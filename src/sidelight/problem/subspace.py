@@ -7,37 +7,34 @@ singular values above the threshold.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.problem.factors import Factors
+from sidelight.problem.factors import Factors, orthonormal, symmetric
 from sidelight.problem.objective import Problem
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class Ritz:
     """Approximate singular values, descending, and the images of the vectors on both sides.
 
-    The dual coordinates of the vectors are kept unturned: most passes never need them.
+    The dual coordinates of the vectors are turned when they are first asked for: most passes
+    never need them, and they are as large as the images.
     """
 
-    values: Floats
-    p: Floats
-    q: Floats
-    _a: Floats
-    _b: Floats
-    _turn: Floats
+    def __init__(self, values: Floats, p: Floats, q: Floats, a: Floats, b: Floats, turn: Floats):
+        self.values, self.p, self.q = values, p, q
+        self._a, self._b, self._turn = a, b, turn
+        self._turned = False
 
-    def vectors(self, count: int) -> Factors:
-        """Return the first ``count`` singular vectors, orthonormal on both sides."""
-        turn = self._turn[:, :count]
-        p, q = self.p[:, :count], self.q[:, :count]
-        return Factors(self._a @ turn, p, self._b @ (turn / self.values[:count]), q)
+    def vectors(self) -> Factors:
+        """Return the singular vectors, orthonormal on both sides."""
+        if not self._turned:
+            self._a = self._a @ self._turn
+            self._b = self._b @ (self._turn / self.values)
+            self._turned = True
+        return Factors(self._a, self.p, self._b, self.q)
 
 
 class Subspace:
@@ -59,27 +56,23 @@ class Subspace:
         """Count the vectors followed."""
         return int(self._images.shape[1])
 
-    @property
-    def whole(self) -> bool:
-        """Say whether the subspace is as wide as the table is."""
-        return self.width >= self._most
-
     def include(self, found: Factors) -> None:
         """Follow these right vectors too."""
-        self._images = np.hstack([found.q, self._images])
+        self._images = np.hstack([found.q, self._images])[:, : self._most]
 
     def follow(self, alpha: Floats, lam: float) -> Ritz:
         """Take passes at ``alpha`` until the subspace is wider than what lies above ``lam``."""
         while True:
+            width = self.width
             ritz = self._step(alpha)
             above = int(np.sum(ritz.values > lam))
-            full = above > 0.9 * self.width and not self.whole
-            self._images = ritz.q[:, : int(1.2 * above) + 24]
-            wanted = int(1.15 * above) + 12
-            if full or self.width < wanted:
-                self._widen(max(wanted - self.width, self.width // 2 if full else 0))
+            full = above > 0.9 * width and len(ritz.values) == width < self._most
+            self._images = ritz.q[:, : int(1.25 * above) + 32]
             if not full:
+                self._widen(int(1.2 * above) + 24 - self.width)
                 return ritz
+            del ritz  # before the next, wider one is made
+            self._widen(above // 2 + 12)
 
     def _widen(self, count: int) -> None:
         count = min(count, self._most - self.width)
@@ -92,28 +85,15 @@ class Subspace:
         a = problem.pattern.times(alpha, self._images)
         if centre is not None:
             a += centre.a @ (centre.b.T @ self._images)
-        a, p = _orthonormal(a, problem.row_cov.apply(a))
+        self._images = self._images[:, :0]  # not needed any more: the largest array there is
+        a, p = orthonormal(a, problem.row_cov.apply(a))
         b = problem.pattern.times_t(alpha, p)
         if centre is not None:
             b += centre.b @ (centre.a.T @ p)
         q = problem.col_cov.apply(b)
         self.passes += 1
-        squares, turn = np.linalg.eigh(_symmetric(b.T @ q))
+        squares, turn = np.linalg.eigh(symmetric(b.T @ q))
         values = np.sqrt(np.maximum(squares[::-1], 0.0))
-        kept = values > 1e-7 * values[0] if len(values) else []
-        values, turn = values[kept], turn[:, ::-1][:, kept]
+        count = int(np.sum(values > 1e-7 * values[0])) if len(values) else 0
+        values, turn = values[:count], turn[:, ::-1][:, :count]
         return Ritz(values, p @ turn, q @ (turn / values), a, b, turn)
-
-
-def _symmetric(gram: Floats) -> Floats:
-    return np.asarray((gram + gram.T) / 2)
-
-
-def _orthonormal(a: Floats, p: Floats) -> tuple[Floats, Floats]:
-    """Orthonormalise in the metric ``a' C a``, leaving out what is dependent."""
-    for _ in range(2):
-        values, vectors = np.linalg.eigh(_symmetric(a.T @ p))
-        kept = values > 1e-13 * values[-1] if len(values) else []
-        scale = vectors[:, kept] / np.sqrt(values[kept])
-        a, p = a @ scale, p @ scale
-    return a, p

@@ -8,15 +8,13 @@ follows the singular vectors of S; the rank of the optimum shows by itself.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.problem import Factors, Problem
-from sidelight.problem.subspace import Ritz, Subspace
+from sidelight.problem import Factors, Mean, Problem, Ritz, Subspace
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 
 _MEMORY = 12
 
@@ -40,46 +38,48 @@ class DualProblem:
     """``D`` and its gradient for a ridge ``h`` around a centre."""
 
     def __init__(self, problem: Problem, lam: float, h: float, subspace: Subspace) -> None:
-        self._problem, self._lam, self._h = problem, lam, h
+        self._problem, self._lam, self.h = problem, lam, h
         self._root = np.sqrt(problem.weights)
         self._subspace = subspace
         self._centre = Factors.empty(problem.shape)
         self._centre_square = 0.0
         self._ritz: Ritz | None = None
+        self.beta = np.zeros(0)
+        self.mean = Mean(problem.loss(problem.weights * problem.y), np.zeros(0))
+        self.shift = 0.0
 
-    def around(self, factors: Factors, s: Floats) -> None:
-        """Move the centre of the ridge."""
-        self._centre, self._centre_square = factors, float(np.sum(s**2))
-        shift = np.full(len(s), self._h)
-        self._subspace.centre = Factors(factors.a * shift, factors.p, factors.b, factors.q)
+    def around(self, factors: Factors, s: Floats, h: float) -> None:
+        """Move the centre of the ridge, and set its weight."""
+        self.h, self._centre, self._centre_square = h, factors, float(np.sum(s**2))
+        self._subspace.centre = Factors(factors.a * h, factors.p, factors.b, factors.q)
 
     def at(self, beta: Floats) -> Point:
         """Evaluate at ``alpha = sqrt(w) beta``."""
-        problem, lam, h = self._problem, self._lam, self._h
+        problem, lam, h = self._problem, self._lam, self.h
         self._ritz = None  # let go of the last one before the next is made
+        self.beta = beta
         self._ritz = ritz = self._subspace.follow(self._root * beta, lam)
-        s = self._spectrum(ritz)
+        s = (ritz.values[ritz.values > lam] - lam) / h
         p, q = ritz.p[:, : len(s)] * s, ritz.q[:, : len(s)]
         residual = self._root * (problem.y - problem.pattern.product(p, q))
+        self.mean = Mean(0.5 * float(residual @ residual), s)
         ridge = 0.5 * h * (float(np.sum(s**2)) - self._centre_square)
         pull = h * (self._centre_square - self._overlap(p, q))
-        dual = self._root * beta @ problem.y - 0.5 * beta @ beta - ridge
-        primal = 0.5 * residual @ residual + lam * float(np.sum(s)) + ridge + pull
-        return Point(beta, float(primal), float(dual), beta - residual)
+        self.shift = float(np.sqrt(max(2 * h * (ridge + pull), 0.0)))
+        dual = float(self._root * beta @ problem.y - 0.5 * beta @ beta) - ridge
+        return Point(beta, self.mean.value(0.0, lam) + ridge + pull, dual, beta - residual)
 
-    def mean(self) -> tuple[Factors, Floats]:
-        """Return ``B`` at the last point evaluated: balanced factors and singular values."""
-        assert self._ritz is not None
-        s = self._spectrum(self._ritz)
-        return self._ritz.vectors(len(s)).scaled(np.sqrt(s)), s
+    def factors(self) -> Factors:
+        """Return ``B`` at the last point evaluated, balanced."""
+        s = self.mean.s
+        if self._ritz is None or not len(s):
+            return Factors.empty(self._problem.shape)
+        return self._ritz.vectors().leading(len(s)).scaled(np.sqrt(s))
 
     def basis(self) -> Factors:
         """Return all singular vectors followed, orthonormal."""
-        assert self._ritz is not None
-        return self._ritz.vectors(len(self._ritz.values))
-
-    def _spectrum(self, ritz: Ritz) -> Floats:
-        return (ritz.values[ritz.values > self._lam] - self._lam) / self._h
+        empty = Factors.empty(self._problem.shape)
+        return empty if self._ritz is None else self._ritz.vectors()
 
     def _overlap(self, p: Floats, q: Floats) -> float:
         """Return the inner product of the centre with ``B``."""
@@ -100,9 +100,16 @@ class Ascent:
         self.here = dual.at(start)
         self._memory: list[tuple[Floats, Floats, float]] = []
 
-    def restart(self) -> None:
+    def restart(self, forget: bool = False) -> None:
         """Evaluate again where we are: the centre or the subspace has changed."""
+        if forget:
+            self._memory.clear()
         self.here = self._dual.at(self.here.beta)
+
+    @property
+    def fresh(self) -> bool:
+        """Say whether the dual was last evaluated where we are."""
+        return self._dual.beta is self.here.beta
 
     def step(self) -> None:
         """Move along the quasi-Newton direction; shorten it when the dual falls.

@@ -1,22 +1,19 @@
-"""Truncated Newton steps on factors of fixed rank.
+"""Truncated Newton steps on factors of fixed rank, for a rank that is given.
 
-The gradient is computed in double precision; the direction, by preconditioned conjugate gradients,
-in single precision, which halves its cost and cannot harm the answer: an inexact direction is
-still a direction of descent. All inner products are those of U and V, read off their dual
-coordinates (``<U1, U2> = a1' p2``), so each inner step costs one product with each covariance.
+All inner products are those of U and V, read off their dual coordinates
+(``<U1, U2> = a1' p2``), so each inner step costs one product with each covariance.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.problem import Factors, Gradient, Problem
 
-Floats = NDArray[np.floating[Any]]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,9 @@ class Effort:
     reduction: float = 0.1
 
 
-def newton(problem: Problem, factors: Factors, lam: float, effort: Effort) -> tuple[Factors, Floats]:
+def newton(
+    problem: Problem, factors: Factors, lam: float, effort: Effort
+) -> tuple[Factors, Floats]:
     """Lower the objective over factors of this rank; return them balanced, with their values."""
     factors, s = factors.balanced()
     for _ in range(effort.outer):
@@ -51,17 +50,18 @@ def _direction(
 ) -> Factors:
     """Solve the Newton equations approximately; stop at negative curvature."""
     hessian = _Hessian(problem, factors, s, gradient, lam)
-    scale = (1 / (lam + problem.h * s)).astype(np.float32)
-    rest_a, rest_b = (-gradient.a).astype(np.float32), (-gradient.b).astype(np.float32)
+    scale = 1 / (lam + problem.h * s)
+    rest_a = -gradient.a
+    rest_b = -gradient.b
     step_a, step_b = np.zeros_like(rest_a), np.zeros_like(rest_b)
     ahead = _preconditioned(problem, rest_a, rest_b, scale)
     size = first = float(np.vdot(rest_a, ahead.p) + np.vdot(rest_b, ahead.q))
     for _ in range(effort.inner):
         bent_a, bent_b = hessian.times(ahead)
         curvature = float(np.vdot(ahead.p, bent_a) + np.vdot(ahead.q, bent_b))
-        if curvature <= 1e-7 * lam * _dot(ahead, ahead):
+        if curvature <= 1e-12 * lam * _dot(ahead, ahead):
             break
-        length = np.float32(size / curvature)
+        length = size / curvature
         step_a += length * ahead.a
         step_b += length * ahead.b
         rest_a -= length * bent_a
@@ -70,12 +70,10 @@ def _direction(
         size, before = float(np.vdot(rest_a, fresh.p) + np.vdot(rest_b, fresh.q)), size
         if not 0 < size > effort.reduction**2 * first:
             break
-        ahead = fresh.moved(ahead, np.float32(size / before))
+        ahead = fresh.moved(ahead, size / before)
     if not step_a.any() and not step_b.any():
         step_a, step_b = ahead.a, ahead.b
-    return Factors.make(
-        step_a.astype(float), step_b.astype(float), problem.row_cov, problem.col_cov
-    )  # fmt: skip
+    return Factors.make(step_a, step_b, problem.row_cov, problem.col_cov)
 
 
 def _preconditioned(problem: Problem, a: Floats, b: Floats, scale: Floats) -> Factors:
@@ -85,16 +83,16 @@ def _preconditioned(problem: Problem, a: Floats, b: Floats, scale: Floats) -> Fa
 
 
 class _Hessian:
-    """The second derivative at balanced factors, in single precision."""
+    """The second derivative at balanced factors."""
 
     def __init__(
         self, problem: Problem, factors: Factors, s: Floats, gradient: Gradient, lam: float
     ) -> None:
-        self._pattern, self._h = problem.pattern, np.float32(problem.h)
-        self._at = factors.astype(np.float32)
-        self._weights = problem.weights.astype(np.float32)
-        self._residual = gradient.residual.astype(np.float32)
-        self._ridge = (lam + problem.h * s).astype(np.float32)
+        self._pattern, self._h = problem.pattern, problem.h
+        self._at = factors.contiguous()
+        self._weights = problem.weights
+        self._residual = gradient.residual
+        self._ridge = lam + problem.h * s
 
     def times(self, step: Factors) -> tuple[Floats, Floats]:
         """Return the two sides of ``H step`` in dual coordinates."""

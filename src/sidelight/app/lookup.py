@@ -1,0 +1,138 @@
+"""What a user names, in a fitted model's terms."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.covariance import Covariance, Diffusion, Features, Identity, Sum
+from sidelight.data.columns import Index, is_number, read_pairs
+from sidelight.data.dataset import near
+from sidelight.data.headers import ENTRIES, find_triple
+from sidelight.data.tables import Table, open_table
+from sidelight.errors import InputError
+
+
+def find_row(model: Any, wanted: str) -> int:
+    """Find a row by its id, or by a name that only one row has."""
+    if wanted in model.row_ids_:
+        return int(model.row_ids_.index(wanted))
+    names = model.row_names_ or ()
+    found = [k for k, name in enumerate(names) if name.casefold() == wanted.casefold()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        ids = [model.row_ids_[k] for k in found]
+        raise InputError(
+            f"{len(ids)} rows have the name {wanted!r}",
+            remedy=f"use an id: {', '.join(ids[:10])}" + (", ..." if len(ids) > 10 else ""),
+        )
+    raise InputError(
+        f"there is no row {wanted!r}{near(wanted, (*model.row_ids_, *names))}",
+        remedy="give the id or the whole name of a row that the model was fitted with",
+    )
+
+
+class NewRow:
+    """A row that was not there at fit time, by its neighbours, its features, or both.
+
+    Parameters
+    ----------
+    links
+        The positions of its neighbours.
+    features
+        Its features.
+    """
+
+    def __init__(self, links: list[int] | None, features: list[float] | None) -> None:
+        self._links, self._features = links, features
+
+    def described(self, covariance: Covariance) -> Any:
+        """Return what the covariance's ``cross`` takes, with nothing missing or left over."""
+        parts = covariance.parts if isinstance(covariance, Sum) else (covariance,)
+        self._check_used(parts)
+        made = [self._part(part) for part in parts]
+        return made if isinstance(covariance, Sum) else made[0]
+
+    def _check_used(self, parts: tuple[Covariance, ...]) -> None:
+        _check_used("--new-links", self._links, "graph", _has(parts, Diffusion))
+        _check_used("--new-features", self._features, "features", _has(parts, Features))
+
+    def _part(self, part: Covariance) -> Any:
+        if isinstance(part, Diffusion):
+            links = np.zeros((1, part.size))
+            links[0, self._links] = 1.0
+            return links
+        if isinstance(part, Features):
+            return np.array([self._features])
+        if isinstance(part, Identity):
+            return 1
+        raise InputError(
+            "the model's rows have a similarity matrix, which no option describes",
+            remedy="load the model in Python and give new_rows= to rank",
+        )
+
+
+def _has(parts: tuple[Covariance, ...], kind: type[Covariance]) -> bool:
+    return any(isinstance(part, kind) for part in parts)
+
+
+def _check_used(option: str, given: object, what: str, there: bool) -> None:
+    if there and given is None:
+        raise InputError(
+            f"the model knows its rows by their {what}, and {option} is missing",
+            remedy=f"give {option}",
+        )
+    if given is not None and not there:
+        raise InputError(
+            f"{option} is given, and the model's rows have no {what}", remedy="leave it out"
+        )
+
+
+def new_row(model: Any, links: str | None, features: str | None) -> NewRow:
+    """Read the description of a new row: neighbours by id or name, features by value."""
+    return NewRow(
+        None if links is None else [find_row(model, text.strip()) for text in links.split(",")],
+        None if features is None else [_number(text.strip()) for text in features.split(",")],
+    )
+
+
+def _number(text: str) -> float:
+    if not is_number(text) or not np.isfinite(float(text)):
+        raise InputError(
+            f"--new-features: {text!r} is not a finite number", remedy="give numbers such as 1,0.5"
+        )
+    return float(text)
+
+
+def read_known_pairs(path: Path, model: Any) -> NDArray[np.int64]:
+    """Read pairs of ids, all known to the model, from a table with the columns row and col."""
+    table = open_table(path)
+    columns = find_triple(table, ENTRIES, [])[:2]
+    ids = (model.row_ids_, model.col_ids_)
+    pairs = read_pairs(table, columns, Index(ids[0]), Index(ids[1]), "drop")
+    for axis, codes in enumerate((pairs.first, pairs.second)):
+        unknown = np.flatnonzero(codes < 0)
+        if unknown.size:
+            raise _unknown(table, columns[axis], int(unknown[0]), ids[axis])
+    return np.column_stack([pairs.first, pairs.second]).astype(np.int64)
+
+
+def _unknown(table: Table, column: int, record: int, ids: tuple[str, ...]) -> InputError:
+    text = _text(table, column, record)
+    return table.error(
+        f"the id {text!r} is not known{near(text, ids)}",
+        remedy="give an id that the model was fitted with, or leave the line out",
+        record=record,
+        column=table.header[column],
+    )
+
+
+def _text(table: Table, column: int, record: int) -> str:
+    """Read one id again: of the others, only their positions were kept."""
+    batches = table.batches([column])
+    start, (texts,) = next(b for b in batches if record < b[0] + len(b[1][0]))
+    return str(texts[record - start]).strip()

@@ -1,0 +1,127 @@
+"""What the command line says: a line while it works, then a table, or JSON, or tabs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+Say = Callable[[str], None]
+
+_RANKED = ("rank", "id", "name", "score", "observed", "bound")
+_PROOF = ("status", "reason", "objective", "dual", "relative_gap", "rank", "bound", "seconds")
+
+
+@contextmanager
+def progress_line() -> Iterator[Say | None]:
+    """Keep one line on a terminal while something works; nothing elsewhere."""
+    console = Console(stderr=True)
+    if not console.file.isatty():
+        yield None
+        return
+    with console.status("starting") as status:
+        yield lambda text: status.update(escape(text))
+
+
+def progress_text(progress: Any) -> str:
+    """Describe a line of a solver's trace."""
+    return (
+        f"rank {progress.rank}, relative gap {progress.relative_gap:.1e},"
+        f" {progress.seconds:.1f} seconds"
+    )
+
+
+def print_json(answer: object) -> None:
+    """Write one JSON document; what is not finite, which JSON cannot say, is null."""
+    sys.stdout.write(json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    value = _plain(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def proof(certificate: Any) -> dict[str, Any]:
+    """Return a certificate without its trace."""
+    return {name: getattr(certificate, name) for name in _PROOF}
+
+
+def print_fit(report: dict[str, Any]) -> None:
+    """Tell what was fitted to what, how far it is proven, and where it is."""
+    made = report["certificate"]
+    rows, cols = report["shape"]
+    _line(f"{rows:,} rows x {cols:,} columns, {report['entries']:,} known entries")
+    if report["negatives"] is not None:
+        _line(
+            f"known positives alone: {report['negatives']:,} unknown cells, drawn with seed"
+            f" {report['seed']}, were taken as 0"
+        )
+    for note in report["notes"]:
+        _line(f"note: {note}")
+    _line(_status(made))
+    _line(f"rank {made['rank']}, relative gap {made['relative_gap']:.2e}, {_bound(made)}")
+    _line(f"{made['seconds']:.2f} seconds; the model is in {report['model']}")
+
+
+def _status(made: dict[str, Any]) -> str:
+    if made["status"] == "certified":
+        return f"certified: {made['reason']}"
+    return f"{made['status']} ({made['reason']}): NOT certified, the gap below is all that is proven"
+
+
+def _bound(made: dict[str, Any]) -> str:
+    return "no bound" if made["bound"] is None else f"bound {made['bound']:.2e}"
+
+
+def _line(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+
+
+def print_ranking(title: str, records: list[dict[str, Any]]) -> None:
+    """Show a table on a terminal, tab-separated lines with all digits elsewhere."""
+    if not sys.stdout.isatty():
+        write_lines(sys.stdout.write, _RANKED, ([record[name] for name in _RANKED] for record in records))
+        return
+    shown = [name for name in _RANKED if any(record[name] not in (None, False) for record in records)]
+    table = Table(title=Text(title), title_justify="left")
+    for name in shown:
+        table.add_column(name, justify="left" if name in {"id", "name"} else "right")
+    for record in records:
+        table.add_row(*(Text(_short(record[name])) for name in shown))
+    Console().print(table)
+
+
+def _short(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:.4g}" if isinstance(value, float) else _exact(value)
+
+
+def write_lines(
+    write: Callable[[str], object], header: tuple[str, ...], lines: Iterable[Iterable[object]]
+) -> None:
+    """Write tab-separated lines; a number keeps all its digits, and nothing is an empty field."""
+    write("\t".join(header) + "\n")
+    for line in lines:
+        write("\t".join(map(_exact, line)) + "\n")
+
+
+def _exact(value: Any) -> str:
+    return "" if value is None else str(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """Turn a number of NumPy's into Python's."""
+    return value.item() if hasattr(value, "item") else value

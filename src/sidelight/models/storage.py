@@ -1,0 +1,146 @@
+"""Models on disk: one safetensors file with its settings as JSON in the header.
+
+Ids and names travel as UTF-8 text beside the arrays. The file is written beside its place and
+moved there in one step, so that a reader finds the old file or the new one, never a part.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as serialise
+
+from sidelight.covariance import covariance_from_state
+from sidelight.errors import InputError
+from sidelight.models.base import PairModel
+from sidelight.models.linear import MVGP
+from sidelight.models.spectral import ConstrainedMVGP, TraceGP
+from sidelight.solvers import Certificate, Progress
+
+_FORMAT = 1
+_KINDS: dict[str, type[PairModel]] = {
+    "ConstrainedMVGP": ConstrainedMVGP,
+    "TraceGP": TraceGP,
+    "MVGP": MVGP,
+}
+_TEXTS = ("row_ids_", "col_ids_", "row_names_", "col_names_")
+
+
+def save(model: PairModel, path: Path) -> None:
+    """Write a fitted model."""
+    settings, arrays = _state(model)
+    header = {"sidelight": json.dumps(settings)}
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    _replace(path, serialise(arrays, metadata=header))
+
+
+def load(path: str | Path) -> PairModel:
+    """Return the model in a file; it ranks and predicts by itself."""
+    path = Path(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            header = (file.metadata() or {}).get("sidelight")
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except FileNotFoundError:
+        raise InputError("there is no such file", remedy="check the path", path=path) from None
+    except (SafetensorError, OSError) as error:
+        raise InputError(
+            f"the file cannot be read as a model ({error})",
+            remedy="use a file that sidelight has saved",
+            path=path,
+        ) from None
+    return _model(_settings(header, path), arrays)
+
+
+def _settings(header: str | None, path: Path) -> dict[str, Any]:
+    settings = {} if header is None else json.loads(header)
+    if settings.get("kind") not in _KINDS or settings.get("format") != _FORMAT:
+        raise InputError(
+            "the file holds no model that this version knows",
+            remedy="use a file that sidelight has saved, or fit again",
+            path=path,
+        )
+    return dict(settings)
+
+
+def _state(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    arrays = {"pairs": model.pairs_, **model._arrays()}
+    settings: dict[str, Any] = {"format": _FORMAT, "kind": type(model).__name__}
+    plain = model.get_params(deep=False)
+    given = {side: plain.pop(side) is not None for side in ("row_cov", "col_cov")}
+    settings |= {"parameters": plain, "given": given, "mean": model.mean_}
+    for side in ("row_cov", "col_cov"):
+        settings[side], parts = getattr(model, f"{side}_").state()
+        arrays |= {f"{side}.{name}": part for name, part in parts.items()}
+    for name in _TEXTS:
+        if getattr(model, name) is not None:
+            arrays |= _packed(name, getattr(model, name))
+    settings["certificate"] = asdict(model.certificate_)
+    return settings, arrays
+
+
+def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairModel:
+    covs = {
+        side: covariance_from_state(settings[side], _under(f"{side}.", arrays))
+        for side in ("row_cov", "col_cov")
+    }
+    given = {side: cov if settings["given"][side] else None for side, cov in covs.items()}
+    model = _KINDS[settings["kind"]](**settings["parameters"], **given)
+    model.row_cov_, model.col_cov_ = covs["row_cov"], covs["col_cov"]
+    model.mean_, model.pairs_, model.n_features_in_ = settings["mean"], arrays["pairs"], 2
+    for name in _TEXTS:
+        setattr(model, name, _unpacked(name, arrays))
+    trace = tuple(Progress(**line) for line in settings["certificate"].pop("trace"))
+    model.certificate_ = Certificate(**settings["certificate"], trace=trace)
+    model._restore(arrays)
+    return model
+
+
+def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+
+
+def _packed(name: str, texts: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+    encoded = [text.encode() for text in texts]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    return {f"{name}text": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}ends": ends}
+
+
+def _unpacked(name: str, arrays: dict[str, NDArray[Any]]) -> tuple[str, ...] | None:
+    if f"{name}ends" not in arrays:
+        return None
+    text, ends = arrays[f"{name}text"].tobytes(), arrays[f"{name}ends"]
+    starts = np.r_[0, ends[:-1]]
+    return tuple(text[a:b].decode() for a, b in zip(starts, ends, strict=True))
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside the place, make it durable, and move it there in one step."""
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise InputError("there is no such folder", remedy="make it first", path=folder)
+    handle, name = tempfile.mkstemp(dir=folder, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
