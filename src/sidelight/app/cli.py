@@ -134,11 +134,18 @@ def fit(
         made = fitting.make_model(
             model,
             sampled,
-            _given(sigma2=sigma2, lam=lam, tol=tol, max_rank=max_rank, mean=mean.value, seed=seed),
+            _given(
+                sigma2=sigma2,
+                lam=lam,
+                tol=tol,
+                max_rank=max_rank,
+                mean=mean.value,
+                random_state=seed,
+            ),
             rows=_given(a=row_a, b=row_b),
             cols=_given(a=col_a, b=col_b),
         )
-        made.fit(sampled, watch=say and (lambda progress: say(printing.progress_text(progress))))
+        fitting.fit(made, sampled, say)
         made.save(out)
     report = fitting.report(made, known, sampled, seed, out)
     printing.print_json(report) if as_json else printing.print_fit(report)
@@ -167,8 +174,9 @@ def rank(
 
     fitted = load(model)
     if new_links is None and new_features is None:
-        found = fitted.rank(lookup.find_row(fitted, row), top, exclude_observed=not with_known)
-        label, name = found.row_id, lookup.row_name(fitted, found.row_id)
+        number = lookup.find_row(fitted, row)
+        found = fitted.rank(number, top, exclude_observed=not with_known)
+        label, name = found.row_id, fitted.row_names_ and fitted.row_names_[number]
     else:
         described = lookup.new_row(fitted, new_links, new_features).described(fitted.row_cov_)
         found = fitted.rank(len(fitted.row_ids_), top, new_rows=described)
@@ -176,7 +184,7 @@ def rank(
     if as_json:
         printing.print_json({"row": label, "name": name, "ranking": found.records()})
     else:
-        printing.print_ranking(label if name is None else f"{label}: {name}", found.records())
+        printing.print_ranking(f"{label}: {name}" if name else label, found.records())
 
 
 @app.command(cls=Guarded)
@@ -184,11 +192,13 @@ def predict(
     model: opt.Model, pairs: opt.Pairs, out: opt.PairsOut = None, as_json: opt.Json = False
 ) -> None:
     """Predict the entries of pairs: row, col and prediction, between tabs."""
-    from sidelight.app import lookup, printing
+    from sidelight.app import fitting, lookup, printing
     from sidelight.models import load
 
-    if out is not None and out.resolve() == pairs.resolve():
-        raise InputError("--out is the file of pairs itself", remedy="choose another", path=out)
+    if out is not None:
+        fitting.check_folder(out)
+        if out.resolve() == pairs.resolve():
+            raise InputError("--out is the file of pairs itself", remedy="choose another", path=out)
     fitted = load(model)
     index = lookup.read_known_pairs(pairs, fitted)
     lines = lookup.with_ids(fitted, index, fitted.predict(index))

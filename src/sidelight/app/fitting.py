@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from sidelight.app.interrupt import held_back
 from sidelight.app.options import Kind
-from sidelight.covariance import Covariance, Diffusion, Sum
-from sidelight.data import Dataset
+from sidelight.app.printing import Say, progress_text
+from sidelight.data import Dataset, Side
 from sidelight.errors import InputError
 from sidelight.evaluation import sample_unknown
 from sidelight.models import MVGP, ConstrainedMVGP, TraceGP, covariances, load
@@ -19,14 +20,12 @@ MODELS: dict[Kind, Any] = {
     Kind.TRACE: TraceGP,
     Kind.MVGP: MVGP,
 }
+_PROOF = ("status", "reason", "objective", "dual", "relative_gap", "rank", "bound", "seconds")
 
 
 def check_out(path: Path) -> None:
     """Refuse, before the work, a place where the model cannot go."""
-    if not path.parent.is_dir():
-        raise InputError(
-            f"there is no folder {path.parent}", remedy="make it, or choose another --out"
-        )
+    check_folder(path)
     if path.exists() and not _is_model(path):
         raise InputError(
             "this is there already and is no sidelight model",
@@ -35,10 +34,18 @@ def check_out(path: Path) -> None:
         )
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a file in a folder that is not there."""
+    if not path.parent.is_dir():
+        raise InputError(
+            f"there is no folder {path.parent}", remedy="make it, or choose another --out"
+        )
+
+
 def _is_model(path: Path) -> bool:
     try:
         load(path)
-    except (InputError, IsADirectoryError):
+    except InputError:
         return False
     return True
 
@@ -99,34 +106,55 @@ def make_model(
     rows, cols
         ``a`` and ``b`` of the diffusions, as far as they were given.
     """
-    if kind is Kind.MVGP:
-        _refuse(settings, "lam", "--lam")
-        _refuse(settings, "max_rank", "--max-rank")
-    row_cov, col_cov = covariances(data)
-    return MODELS[kind](_diffused(row_cov, rows, "row"), _diffused(col_cov, cols, "col"), **settings)
+    row_heat, col_heat = _heat(data.rows, rows, "row"), _heat(data.cols, cols, "col")
+    row_cov, col_cov = covariances(data, row_heat=row_heat, col_heat=col_heat)
+    return MODELS[kind](row_cov, col_cov, **_meant(kind, settings))
 
 
-def _refuse(settings: dict[str, Any], name: str, option: str) -> None:
-    if name in settings:
-        raise InputError(
-            f"{option} has no meaning for mvgp, which has no nuclear norm",
-            remedy="leave it out, or choose --model constrained",
-        )
-
-
-def _diffused(covariance: Covariance, given: dict[str, float], axis: str) -> Covariance:
-    """Set ``a`` and ``b`` of the diffusion in a covariance."""
-    if not given:
-        return covariance
-    parts = covariance.parts if isinstance(covariance, Sum) else (covariance,)
-    if not any(isinstance(part, Diffusion) for part in parts):
+def _heat(side: Side, given: dict[str, float], axis: str) -> tuple[float, float]:
+    if given and side.graph is None:
         raise InputError(
             f"--{axis}-{min(given)} is given and the {axis}s have no graph",
             remedy=f"give --{axis}-edges, or leave it out",
         )
-    made = [_reset(part, given) if isinstance(part, Diffusion) else part for part in parts]
-    return Sum(made, covariance.weights) if isinstance(covariance, Sum) else made[0]
+    return given.get("a", 1.0), given.get("b", 1.0)
 
 
-def _reset(diffusion: Diffusion, given: dict[str, float]) -> Diffusion:
-    return Diffusion(diffusion.graph, **{"a": diffusion.a, "b": diffusion.b, **given})
+def _meant(kind: Kind, settings: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what has no meaning for the model; the seed decides the negatives of any."""
+    if kind is not Kind.MVGP:
+        return settings
+    for name in ("lam", "max_rank"):
+        if name in settings:
+            raise InputError(
+                f"--{name.replace('_', '-')} is given and mvgp has no nuclear norm",
+                remedy="leave it out, or choose another --model",
+            )
+    return {name: value for name, value in settings.items() if name != "random_state"}
+
+
+def fit(model: Any, data: Dataset, say: Say | None) -> None:
+    """Fit, telling each line of the trace; Ctrl-C ends the fit after the step at hand."""
+    with held_back() as let_go:
+
+        def watch(progress: Any) -> None:
+            if say is not None:
+                say(progress_text(progress))
+            let_go()
+
+        model.fit(data, watch=watch)
+
+
+def report(model: Any, known: Dataset, fitted: Dataset, seed: int, out: Path) -> dict[str, Any]:
+    """Say what was fitted to what, and how far it is proven; ``negatives`` is None without any."""
+    return {
+        "model": str(out),
+        "kind": type(model).__name__,
+        "shape": list(known.shape),
+        "entries": len(known.pairs),
+        "negatives": len(fitted.pairs) - len(known.pairs) if known.one_class else None,
+        "seed": seed,
+        "mean": model.mean_,
+        "notes": list(known.notes),
+        "certificate": {name: getattr(model.certificate_, name) for name in _PROOF},
+    }

@@ -136,3 +136,11 @@ def _text(table: Table, column: int, record: int) -> str:
     batches = table.batches([column])
     start, (texts,) = next(b for b in batches if record < b[0] + len(b[1][0]))
     return str(texts[record - start]).strip()
+
+
+def with_ids(model: Any, index: NDArray[np.int64], values: Any) -> list[dict[str, Any]]:
+    """Put the ids of the pairs beside their predictions."""
+    return [
+        {"row": model.row_ids_[row], "col": model.col_ids_[col], "prediction": value}
+        for (row, col), value in zip(index.tolist(), values.tolist(), strict=True)
+    ]

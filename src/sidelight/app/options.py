@@ -72,18 +72,14 @@ Items = Annotated[
 ]
 Edges = Annotated[Path | None, typer.Option(help="A graph.", rich_help_panel=_SIDES)]
 Features = Annotated[Path | None, typer.Option(help="Features.", rich_help_panel=_SIDES)]
-Kernel = Annotated[
-    Path | None, typer.Option(help="A similarity matrix.", rich_help_panel=_SIDES)
-]
+Kernel = Annotated[Path | None, typer.Option(help="A similarity matrix.", rich_help_panel=_SIDES)]
 Reach = Annotated[
     float | None,
     typer.Option(help="How far heat spreads.", show_default="1", rich_help_panel=_GRAPHS),
 ]
 Own = Annotated[
     float | None,
-    typer.Option(
-        help="Variance shared with no other.", show_default="1", rich_help_panel=_GRAPHS
-    ),
+    typer.Option(help="Variance shared with no other.", show_default="1", rich_help_panel=_GRAPHS),
 ]
 
 Sigma2 = Annotated[float, typer.Option(help="Variance of the noise.")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from pathlib import Path
+from typing import Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
@@ -17,7 +18,7 @@ from rich.text import Text
 Say = Callable[[str], None]
 
 _RANKED = ("rank", "id", "name", "score", "observed", "bound")
-_PROOF = ("status", "reason", "objective", "dual", "relative_gap", "rank", "bound", "seconds")
+_PREDICTED = ("row", "col", "prediction")
 
 
 @contextmanager
@@ -39,9 +40,10 @@ def progress_text(progress: Any) -> str:
     )
 
 
-def print_json(answer: object) -> None:
+def print_json(answer: object, stream: TextIO | None = None) -> None:
     """Write one JSON document; what is not finite, which JSON cannot say, is null."""
-    sys.stdout.write(json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False) + "\n")
+    text = json.dumps(_finite(answer), ensure_ascii=False, allow_nan=False)
+    (stream or sys.stdout).write(f"{text}\n")
 
 
 def _finite(value: Any) -> Any:
@@ -49,13 +51,7 @@ def _finite(value: Any) -> Any:
         return {key: _finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(each) for each in value]
-    value = _plain(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def proof(certificate: Any) -> dict[str, Any]:
-    """Return a certificate without its trace."""
-    return {name: getattr(certificate, name) for name in _PROOF}
 
 
 def print_fit(report: dict[str, Any]) -> None:
@@ -78,7 +74,7 @@ def print_fit(report: dict[str, Any]) -> None:
 def _status(made: dict[str, Any]) -> str:
     if made["status"] == "certified":
         return f"certified: {made['reason']}"
-    return f"{made['status']} ({made['reason']}): NOT certified, the gap below is all that is proven"
+    return f"{made['status']} ({made['reason']}): NOT certified, nothing closer is proven than this"
 
 
 def _bound(made: dict[str, Any]) -> str:
@@ -92,14 +88,14 @@ def _line(text: str) -> None:
 def print_ranking(title: str, records: list[dict[str, Any]]) -> None:
     """Show a table on a terminal, tab-separated lines with all digits elsewhere."""
     if not sys.stdout.isatty():
-        write_lines(sys.stdout.write, _RANKED, ([record[name] for name in _RANKED] for record in records))
+        _write_lines(sys.stdout, _RANKED, records)
         return
-    shown = [name for name in _RANKED if any(record[name] not in (None, False) for record in records)]
+    told = [name for name in _RANKED if any(r[name] not in (None, False) for r in records)]
     table = Table(title=Text(title), title_justify="left")
-    for name in shown:
+    for name in told:
         table.add_column(name, justify="left" if name in {"id", "name"} else "right")
     for record in records:
-        table.add_row(*(Text(_short(record[name])) for name in shown))
+        table.add_row(*(Text(_short(record[name])) for name in told))
     Console().print(table)
 
 
@@ -109,19 +105,30 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else _exact(value)
 
 
-def write_lines(
-    write: Callable[[str], object], header: tuple[str, ...], lines: Iterable[Iterable[object]]
-) -> None:
+def print_predictions(records: list[dict[str, Any]], out: Path | None, as_json: bool) -> None:
+    """Write predictions to a file, replaced whole, or to the output."""
+    if out is None:
+        _write_predictions(sys.stdout, records, as_json)
+        return
+    part = out.with_name(f".{out.name}.part")
+    with part.open("w", encoding="utf-8", newline="\n") as stream:
+        _write_predictions(stream, records, as_json)
+    part.replace(out)
+
+
+def _write_predictions(stream: TextIO, records: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        print_json({"predictions": records}, stream)
+    else:
+        _write_lines(stream, _PREDICTED, records)
+
+
+def _write_lines(stream: TextIO, header: tuple[str, ...], records: list[dict[str, Any]]) -> None:
     """Write tab-separated lines; a number keeps all its digits, and nothing is an empty field."""
-    write("\t".join(header) + "\n")
-    for line in lines:
-        write("\t".join(map(_exact, line)) + "\n")
+    stream.write("\t".join(header) + "\n")
+    for record in records:
+        stream.write("\t".join(_exact(record[name]) for name in header) + "\n")
 
 
-def _exact(value: Any) -> str:
-    return "" if value is None else str(_plain(value))
-
-
-def _plain(value: Any) -> Any:
-    """Turn a number of NumPy's into Python's."""
-    return value.item() if hasattr(value, "item") else value
+def _exact(value: object) -> str:
+    return "" if value is None else str(value)

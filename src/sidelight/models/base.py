@@ -10,6 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -316,7 +317,10 @@ def _entries(
         y = X.values if y is None else y
     pairs = _pairs(X.pairs if isinstance(X, Dataset) else X)
     if y is None:
-        raise InputError("y is missing", remedy="give the value of each entry, or a Dataset as X")
+        raise InputError(
+            "fit requires y to be passed, but the target y is None",
+            remedy="give the value of each entry, or a Dataset as X",
+        )
     values = _numbers(y, "y", len(pairs))
     weights = np.ones(len(pairs))
     if sample_weight is not None:
@@ -326,12 +330,24 @@ def _entries(
                 f"sample_weight {weights.min():g} is negative", remedy="use weights >= 0"
             )
     if not (weights > 0).any():
-        raise InputError("there are no entries", remedy="give at least one entry to fit on")
+        raise InputError(
+            "there are no entries, or all their weights are zero",
+            remedy="give at least one entry to fit on",
+        )
     return pairs, values, weights
 
 
 def _pairs(X: ArrayLike) -> Pairs:
+    if issparse(X):
+        raise InputError(
+            "X is a sparse matrix and must be a list of pairs",
+            remedy="use sidelight.dataset_from_sparse for a sparse table",
+        )
     array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise InputError("Complex data not supported", remedy="give row and column numbers")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InputError("X contains NaN or inf", remedy="give row and column numbers")
     if array.ndim != 2 or array.shape[1] != 2:
         raise InputError(
             f"X has shape {array.shape}", remedy="give an (L, 2) array of (row, column)"

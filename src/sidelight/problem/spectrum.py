@@ -53,10 +53,11 @@ def leading_triplets(
     the caller then wants directions, not digits.
     """
     space = _KrylovSpace(problem, alpha, deflate, block, rng)
-    while True:
+    upper = 0.0
+    while not space.exhausted:
         space.advance()
         top, upper = space.bounds()
-        if upper - top <= tol * top or space.exhausted or space.products >= max_products:
+        if upper - top <= tol * top or space.products >= max_products:
             break
         if enough is not None and _decided(top, upper, enough):
             break
@@ -88,9 +89,10 @@ class _KrylovSpace:
         self._b, self._q = np.zeros((cols, 0)), np.zeros((cols, 0))
         self._a, self._p = np.zeros((rows, 0)), np.zeros((rows, 0))
         self._gram = np.zeros((0, 0))
-        self.products, self.exhausted = 0, False
+        self.products = 0
         start = rng.standard_normal((cols, min(block, rows, cols)))
         self._next = self._fresh(start, problem.col_cov.apply(start))
+        self.exhausted = self._next[0].shape[1] == 0
 
     @property
     def columns(self) -> int:
@@ -159,7 +161,7 @@ class _KrylovSpace:
     def triplets(self, upper: float) -> Triplets:
         values, vectors = np.linalg.eigh(self._gram)
         values, vectors = np.sqrt(np.maximum(values[::-1], 0.0)), vectors[:, ::-1]
-        kept = values > 1e-8 * max(values[0], 1e-300)
+        kept = values > 1e-8 * np.max(values, initial=1e-300)
         left, right = vectors[:, kept] / values[kept], vectors[:, kept]
         factors = Factors(self._a @ left, self._p @ left, self._b @ right, self._q @ right)
         return Triplets(values[kept], upper, factors, self.products)

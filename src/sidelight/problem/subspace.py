@@ -56,6 +56,10 @@ class Subspace:
         """Count the vectors followed."""
         return int(self._images.shape[1])
 
+    def release(self) -> None:
+        """Let go of the vectors followed."""
+        self._images = np.zeros((len(self._images), 0))
+
     def include(self, found: Factors) -> None:
         """Follow these right vectors too."""
         self._images = np.hstack([found.q, self._images])[:, : self._most]
@@ -67,9 +71,9 @@ class Subspace:
             ritz = self._step(alpha)
             above = int(np.sum(ritz.values > lam))
             full = above > 0.9 * width and len(ritz.values) == width < self._most
-            self._images = ritz.q[:, : int(1.25 * above) + 32]
+            self._images = ritz.q[:, : int(1.15 * above) + 48]
             if not full:
-                self._widen(int(1.2 * above) + 24 - self.width)
+                self._widen(int(1.12 * above) + 32 - self.width)
                 return ritz
             del ritz  # before the next, wider one is made
             self._widen(above // 2 + 12)
@@ -85,7 +89,7 @@ class Subspace:
         a = problem.pattern.times(alpha, self._images)
         if centre is not None:
             a += centre.a @ (centre.b.T @ self._images)
-        self._images = self._images[:, :0]  # not needed any more: the largest array there is
+        self.release()  # the largest array there is
         a, p = orthonormal(a, problem.row_cov.apply(a))
         b = problem.pattern.times_t(alpha, p)
         if centre is not None:

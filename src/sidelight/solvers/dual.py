@@ -71,10 +71,16 @@ class DualProblem:
 
     def factors(self) -> Factors:
         """Return ``B`` at the last point evaluated, balanced."""
-        s = self.mean.s
-        if self._ritz is None or not len(s):
-            return Factors.empty(self._problem.shape)
-        return self._ritz.vectors().leading(len(s)).scaled(np.sqrt(s))
+        return self.basis().leading(len(self.mean.s)).scaled(np.sqrt(self.mean.s))
+
+    def release(self) -> tuple[Factors, Floats]:
+        """Return ``B`` and its singular values, and let go of everything else, part by part."""
+        basis, s, self._ritz = self.basis(), self.mean.s, None
+        self._subspace.release()
+        parts = [basis.a, basis.p, basis.b, basis.q]
+        del basis
+        scaled = [parts.pop(0)[:, : len(s)] * np.sqrt(s) for _ in range(4)]
+        return Factors(*scaled), s
 
     def basis(self) -> Factors:
         """Return all singular vectors followed, orthonormal."""

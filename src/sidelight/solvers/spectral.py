@@ -148,7 +148,7 @@ class _Search:
     def solution(self, stopped: str) -> Solution:
         """Draw up what was reached, cut to the rank allowed."""
         problem, most = self._problem, self._limits.max_rank
-        factors, s = self._dual.factors(), self._dual.mean.s
+        factors, s = self._dual.release()
         alpha = None if self._ascent is None else self._root * self._ascent.here.beta
         if most is not None and len(s) > most:
             stopped = f"max_rank = {most} was reached"
