@@ -70,8 +70,6 @@ FAILS = {
     "check_dict_unchanged": TABLES,
     "check_dont_overwrite_parameters": TABLES,
     "check_dtype_object": TABLES,
-    "check_estimator_sparse_tag": "sends a table of features as X and asks that it be refused "
-    "for being sparse alone",
     "check_estimators_dtypes": TABLES,
     "check_estimators_empty_data_messages": SIZES,
     "check_estimators_fit_returns_self": NOISE,

@@ -64,7 +64,9 @@ def test_the_largest_value_is_the_dense_one(table, part):
 
     rounding = 1e-12 * np.linalg.norm(table)
     assert found.upper >= rest[0] - rounding
-    assert found.upper == pytest.approx(rest[0], rel=1e-8, abs=1e-9 * np.linalg.norm(table))
+    assert found.upper <= 1.05 * rest[0] + 1e-9 * np.linalg.norm(table)
+    if rest[0] > rounding:
+        assert found.values[0] == pytest.approx(rest[0], rel=1e-8)
     for value, true in zip(found.values, rest, strict=False):  # each is a bound from below
         assert value <= true + rounding
 
@@ -77,10 +79,10 @@ def test_the_vectors_are_singular_vectors(table):
         problem, problem.y, Factors.empty(table.shape), enough=None, tol=1e-12,
         rng=np.random.default_rng(0),
     )  # fmt: skip
-    top = found.vectors.leading(1)
-    value = found.values[: top.rank]
-    np.testing.assert_allclose(table @ top.q, top.p * value, atol=1e-6 * np.linalg.norm(table))
-    np.testing.assert_allclose(top.q.T @ top.q, np.eye(top.rank), atol=1e-10)
+    images, size = found.images, len(found.values)
+    np.testing.assert_allclose(images.T @ images, np.eye(size), atol=1e-10)
+    turned, squares = table.T @ (table @ images[:, :1]), found.values[:1] ** 2
+    np.testing.assert_allclose(turned, images[:, :1] * squares, atol=1e-6 * np.linalg.norm(table))
 
 
 @tables

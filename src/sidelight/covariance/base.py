@@ -59,6 +59,10 @@ class Covariance(ABC):
     def root_t(self, X: Array) -> Array:
         """Multiply ``G' @ X`` with ``size`` rows in and ``root_size`` rows out."""
 
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Return independent draws of ``N(0, C)``, one in each column."""
+        return self.root(rng.standard_normal((self.root_size, count)))
+
     @abstractmethod
     def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances, of all items or of those asked."""

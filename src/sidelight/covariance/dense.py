@@ -39,7 +39,7 @@ class Dense(Covariance):
             raise InputError(f"repair={repair!r} is unknown", remedy='use None or "clip"')
         C = _symmetrised(matrix)
         rounding = _rounding(C, matrix)
-        if not semidefinite(C, rounding):
+        if triangle(C, rounding) is None:
             C = _clipped(C, rounding, repair)
         self._build(C, rounding)
 
@@ -50,6 +50,10 @@ class Dense(Covariance):
     @cached_property
     def _root(self) -> Array:
         return frozen(root_of(self._matrix, self._rounding))
+
+    @cached_property
+    def _triangle(self) -> Array:
+        return factored(self._matrix, self._rounding)
 
     @property
     def root_size(self) -> int:  # type: ignore[override]
@@ -67,6 +71,10 @@ class Dense(Covariance):
     def root_t(self, X: Array) -> Array:
         """Multiply ``G' @ X``."""
         return np.asarray(self._root.T @ columns(X, self.size))
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Return independent draws of ``N(0, C)``, one in each column, to rounding."""
+        return drawn(self._triangle, count, rng)
 
     def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances."""
@@ -136,16 +144,28 @@ class Given(Cross):
         return self.block().diagonal().copy()
 
 
-def semidefinite(C: Array, rounding: float) -> bool:
-    """Tell whether no eigenvalue is below ``-rounding``, by factoring the shifted matrix."""
+def triangle(C: Array, rounding: float) -> Array | None:
+    """Return the lower factor of ``C + rounding I``; None if an eigenvalue is below ``-rounding``."""
     shifted = C.copy()
     shifted[np.diag_indices_from(shifted)] += rounding
     try:
         with threadpool_limits(1):  # OpenBLAS can crash in a threaded factor of a large matrix
-            sl.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+            found = sl.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
     except sl.LinAlgError:
-        return False
-    return True
+        return None
+    return np.asarray(found)
+
+
+def factored(C: Array, rounding: float) -> Array:
+    """Return the lower factor of a covariance, with as little on the diagonal as it takes."""
+    while (found := triangle(C, rounding)) is None:
+        rounding *= 10
+    return frozen(found)
+
+
+def drawn(lower: Array, count: int, rng: np.random.Generator) -> Array:
+    """Return ``N(0, L L')`` draws, one in each column."""
+    return np.asarray(lower @ rng.standard_normal((len(lower), count)))
 
 
 def eigen(C: Array) -> tuple[Array, Array]:

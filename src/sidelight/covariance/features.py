@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sidelight.covariance.base import Array, Covariance, Cross, Index
-from sidelight.covariance.dense import Given, eigen, limited, root_of
+from sidelight.covariance.dense import Given, drawn, eigen, factored, limited, root_of
 from sidelight.covariance.inputs import columns, frozen, is_sparse, matrix, picked, settled, whole
 from sidelight.errors import InputError
 
@@ -99,10 +99,15 @@ class Features(Covariance):
 
     @cached_property
     def _root(self) -> Any:
-        if self._dense:
-            rounding = self.size * _ROUNDING * float(self._matrix.sum(axis=1).max(initial=0.0))
-            return frozen(root_of(self._matrix, rounding))
-        return self._map(self._X)
+        return frozen(root_of(self._matrix, self._rounding)) if self._dense else self._map(self._X)
+
+    @cached_property
+    def _triangle(self) -> Array:
+        return factored(self._matrix, self._rounding)
+
+    @property
+    def _rounding(self) -> float:
+        return self.size * _ROUNDING * float(self._matrix.sum(axis=1).max(initial=0.0))
 
     @cached_property
     def _whitening(self) -> Array:
@@ -147,6 +152,10 @@ class Features(Covariance):
     def root_t(self, X: Array) -> Array:
         """Multiply ``G' @ X``."""
         return np.asarray(self._root.T @ columns(X, self.size))
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Return independent draws of ``N(0, C)``, one in each column, to rounding."""
+        return drawn(self._triangle, count, rng) if self._dense else super().draw(count, rng)
 
     def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances."""

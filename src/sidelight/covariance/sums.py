@@ -65,6 +65,10 @@ class Sum(Covariance):
         pairs = zip(np.sqrt(self.weights), self.parts, strict=True)
         return np.concatenate([weight * part.root_t(X) for weight, part in pairs])
 
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Return independent draws of ``N(0, C)``, one in each column."""
+        return _weighted(np.sqrt(self.weights), [part.draw(count, rng) for part in self.parts])
+
     def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances."""
         return self._total(lambda part: part.diagonal(index))

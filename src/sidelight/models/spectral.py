@@ -53,7 +53,7 @@ class SpectralModel(PairModel):
         self._keep(found)
 
     def _keep(self, found: Solution) -> None:
-        factors = found.factors
+        factors = found.factors.contiguous()
         self.row_weights_, self.row_factors_ = factors.a, factors.p
         self.col_weights_, self.col_factors_ = factors.b, factors.q
         self.singular_values_, self.certificate_ = found.singular_values, found.certificate

@@ -142,7 +142,7 @@ def _removed(inside: Inside, mu: float, lam: float) -> tuple[float, float]:
         return max(lam, mu), 0.0
     values, vectors = np.linalg.eigh(inside.gamma)
     values = np.maximum(values, 0.0)
-    nu = max(lam, float(np.sqrt(mu**2 + 1.25 * values[-1])))
+    nu = max(lam, float(np.sqrt(mu**2 + 1.25 * values[-1])), _above(mu))
     room = nu**2 - _worth(nu, mu, float(values[-1])) * values
     root = (vectors * np.sqrt(room)) @ vectors.T
     inverse = (vectors / np.sqrt(room)) @ vectors.T
@@ -156,14 +156,19 @@ def _worth(nu: float, mu: float, leak: float) -> float:
     return nu**2 / (nu**2 - mu**2) if leak > 0 else 0.0
 
 
+def _above(mu: float) -> float:
+    """Return the least ``nu`` worth trying: rounding must not close the room above ``mu``."""
+    return mu * (1 + 1e-12)
+
+
 def _norm(inside: Inside, mu: float) -> float:
     """Return the least ``nu`` that bounds S itself."""
     if not inside.core.size:
         return mu
     square = inside.core.T @ inside.core
     leak = max(float(np.linalg.eigvalsh(inside.gamma)[-1]), 0.0)
-    low = max(float(np.linalg.norm(inside.core, 2)), mu)
-    high = float(np.sqrt(low**2 + 2 * leak)) + float(np.sqrt(leak)) + 1e-15 * low
+    low = max(float(np.linalg.norm(inside.core, 2)), _above(mu))
+    high = low + float(np.sqrt(leak))
     for _ in range(30):
         nu = (low + high) / 2
         top = np.linalg.eigvalsh(square + _worth(nu, mu, leak) * inside.gamma)[-1]

@@ -47,6 +47,7 @@ class Subspace:
         self._problem, self._rng = problem, rng
         self._most = min(problem.shape)
         self._images = np.zeros((problem.shape[1], 0))
+        self._width = width
         self._widen(width)
         self.centre: Factors | None = None
         self.passes = 0
@@ -60,14 +61,21 @@ class Subspace:
         """Let go of the vectors followed."""
         self._images = np.zeros((len(self._images), 0))
 
-    def include(self, found: Factors) -> None:
-        """Follow these right vectors too."""
-        self._images = np.hstack([found.q, self._images])[:, : self._most]
+    def include(self, images: Floats) -> None:
+        """Follow the right vectors with these images too."""
+        self._images = np.hstack([images, self._images])[:, : self._most]
+
+    def retrace(self, alpha: Floats, lam: float, passes: int = 3) -> None:
+        """Find the subspace anew, after the last one was lost in the midst of a pass."""
+        self.release()
+        self._widen(self._width)
+        for _ in range(passes):
+            self.follow(alpha, lam)
 
     def follow(self, alpha: Floats, lam: float) -> Ritz:
         """Take passes at ``alpha`` until the subspace is wider than what lies above ``lam``."""
         while True:
-            width = self.width
+            self._width = width = self.width
             ritz = self._step(alpha)
             above = int(np.sum(ritz.values > lam))
             full = above > 0.9 * width and len(ritz.values) == width < self._most

@@ -47,6 +47,7 @@ class DualProblem:
         self.beta = np.zeros(0)
         self.mean = Mean(problem.loss(problem.weights * problem.y), np.zeros(0))
         self.shift = 0.0
+        self.whole = True  # False in the midst of an evaluation
 
     def around(self, factors: Factors, s: Floats, h: float) -> None:
         """Move the centre of the ridge, and set its weight."""
@@ -56,6 +57,7 @@ class DualProblem:
     def at(self, beta: Floats) -> Point:
         """Evaluate at ``alpha = sqrt(w) beta``."""
         problem, lam, h = self._problem, self._lam, self.h
+        self.whole = False
         self._ritz = None  # let go of the last one before the next is made
         self.beta = beta
         self._ritz = ritz = self._subspace.follow(self._root * beta, lam)
@@ -67,6 +69,7 @@ class DualProblem:
         pull = h * (self._centre_square - self._overlap(p, q))
         self.shift = float(np.sqrt(max(2 * h * (ridge + pull), 0.0)))
         dual = float(self._root * beta @ problem.y - 0.5 * beta @ beta) - ridge
+        self.whole = True
         return Point(beta, self.mean.value(0.0, lam) + ridge + pull, dual, beta - residual)
 
     def factors(self) -> Factors:

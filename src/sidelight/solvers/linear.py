@@ -43,7 +43,7 @@ def solve_linear(
                 stopped = "rounding leaves no further progress"
                 break
     except KeyboardInterrupt:
-        stopped = "interrupted"
+        stopped, trace.watch = "interrupted", None
     alpha, primal, dual = steps.finish()
     rank = min(problem.shape)
     return LinearSolution(alpha, certificate(primal, dual, rank, 1.0, tol, trace, stopped))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Covariance
 from sidelight.problem import Factors, Gap, Mean, Problem, Subspace, duality_gap
 from sidelight.solvers.dual import Ascent, DualProblem
 from sidelight.solvers.newton import Effort, newton
@@ -21,7 +20,8 @@ from sidelight.solvers.solution import Solution, Trace, Watch, certificate
 Floats = NDArray[np.float64]
 
 _STEPS = 10_000
-_INEXACT = 0.5  # how well a proximal problem is solved, relative to the move of its centre
+_INEXACT = 0.3  # how well a proximal problem is solved, relative to the move of its centre
+_NEARLY = 0.95  # of lam: singular values outside the subspace that are worth following
 _SOFTEST, _STIFFEST = 100.0, 1000.0  # condition of the proximal problems, first and last
 
 
@@ -48,11 +48,11 @@ def solve(
     with the last mean, labelled "stopped".
     """
     search = _Search(problem, lam, limits, np.random.default_rng(rng), Trace(watch))
-    stopped = ""
     try:
         stopped = search.run(search.begin(start))
     except KeyboardInterrupt:
         stopped = "interrupted"
+        search.recover()
     return search.solution(stopped)
 
 
@@ -65,17 +65,18 @@ class _Search:
         self._problem, self._lam, self._limits = problem, lam, limits
         self._rng, self._trace = rng, trace
         self._root = np.sqrt(problem.weights)
-        self._bend = float(problem.weights.max(initial=1e-300)) * _norm(problem.row_cov, rng)
-        self._bend *= _norm(problem.col_cov, rng)
-        h = problem.h if problem.h > 0 else self._bend / _SOFTEST
+        self._bend = 1.0  # the largest curvature of the loss
         self._subspace = Subspace(problem, rng)
-        self._dual = DualProblem(problem, lam, h, self._subspace)
+        self._dual = DualProblem(problem, lam, problem.h or 1.0, self._subspace)
         self._ascent: Ascent | None = None
         self._gap: Gap | None = None
         self._certify_below = np.inf  # the shift of the centre under which a proof is worth it
 
     def begin(self, start: Solution | None) -> Ascent:
         """Start from another solution, or on the border where the mean leaves zero."""
+        self._bend = _curvature(self._problem, self._rng)
+        if self._problem.h == 0:
+            self._dual.h = self._bend / _SOFTEST
         if start is None:
             alpha = self._problem.weights * self._problem.y
             self._subspace.follow(alpha, np.inf)
@@ -83,7 +84,7 @@ class _Search:
             alpha = alpha * min(1.0, self._lam / top if top > 0 else 1.0)
         else:
             alpha = start.alpha
-            self._subspace.include(start.factors)
+            self._subspace.include(start.factors.q)
             if self._problem.h == 0:
                 self._dual.around(start.factors, start.singular_values, self._dual.h)
         curvature = 1 + self._bend / self._dual.h
@@ -124,8 +125,8 @@ class _Search:
         self._gap = self._bound(self._dual.mean, self._root * here.beta, self._dual.basis())
         if self._gap.relative <= tol:
             return True
-        above = int(np.sum(self._gap.outside.values > self._lam))
-        self._subspace.include(self._gap.outside.vectors.leading(above))
+        above = int(np.sum(self._gap.outside.values > _NEARLY * self._lam))
+        self._subspace.include(self._gap.outside.images[:, :above])
         if self._problem.h == 0:
             self._certify_below = 0.5 * self._dual.shift / self._lam
             self._recentre(ascent)
@@ -140,6 +141,13 @@ class _Search:
         h = max(0.5 * self._dual.h, self._bend / _STIFFEST)
         self._dual.around(self._dual.factors(), self._dual.mean.s, h)
         ascent.restart(forget=True)
+
+    def recover(self) -> None:
+        """Find the mean again after an interruption, which may have come in the midst of a step."""
+        self._trace.watch = None  # whoever interrupted has seen enough
+        if self._ascent is not None and not self._dual.whole:
+            self._subspace.retrace(self._root * self._ascent.here.beta, self._lam)
+            self._ascent.restart()
 
     def _bound(self, mean: Mean, alpha: Floats, basis: Factors) -> Gap:
         tol = self._limits.tol
@@ -171,9 +179,12 @@ class _Search:
         return newton(self._problem, factors.leading(most), self._lam, effort)
 
 
-def _norm(cov: Covariance, rng: np.random.Generator) -> float:
-    """Estimate the largest eigenvalue: the scale of the dual's curvature, no proof rests on it."""
-    x = rng.standard_normal((cov.size, 2))
-    for _ in range(8):
-        x = cov.apply(x / max(float(np.linalg.norm(x)), 1e-300))
-    return float(np.linalg.norm(x))
+def _curvature(problem: Problem, rng: np.random.Generator) -> float:
+    """Estimate the largest curvature of the loss; it sets scales, no proof rests on it."""
+    found = float(problem.weights.max(initial=0.0))
+    for cov in (problem.row_cov, problem.col_cov):
+        x = rng.standard_normal((cov.size, 2))
+        for _ in range(8):
+            x = cov.apply(x / max(float(np.linalg.norm(x)), 1e-300))
+        found *= float(np.linalg.norm(x))
+    return max(found, 1e-300)
