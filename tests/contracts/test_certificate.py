@@ -199,8 +199,9 @@ def test_the_mean_leaves_zero_at_lam_max(kind):
     border = lam_max(problem, np.random.default_rng(0))
     start = truth.adjoint(truth.world.weights * truth.world.y)
 
-    assert border == pytest.approx(np.linalg.norm(start, 2), rel=1e-8)
-    assert solve(problem, border * (1 + 1e-6)).certificate.rank == 0
+    norm = np.linalg.norm(start, 2)
+    assert norm * (1 - 1e-13) <= border <= norm * (1 + 1e-9)
+    assert solve(problem, border).certificate.rank == 0
     assert solve(problem, border * (1 - 1e-3), Limits(1e-9)).certificate.rank > 0
 
 

@@ -106,3 +106,15 @@ def test_an_exact_basis_of_everything_leaves_nothing():
         problem, problem.y, leading(table, 3), enough=None, tol=1e-9, rng=np.random.default_rng(0)
     )
     assert found.upper <= 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+def test_rounding_beside_what_is_deflated_is_no_direction(scale):
+    table = scale * rotated(np.array([3.0, 1.0]), (60, 45))
+    problem, norm = whole(table), 3 * scale
+    found = leading_triplets(
+        problem, problem.y, leading(table, 2), norm=norm, enough=None, tol=1e-9,
+        rng=np.random.default_rng(0),
+    )  # fmt: skip
+    assert len(found.values) == 0
+    assert found.upper <= 1e-13 * norm

@@ -41,6 +41,11 @@ class Inside:
     gamma: Floats
     back: float
 
+    @property
+    def norm(self) -> float:
+        """Return the norm of K."""
+        return float(np.linalg.norm(self.core, 2)) if self.core.size else 0.0
+
 
 @dataclass(frozen=True)
 class Mean:
@@ -87,8 +92,9 @@ def duality_gap(
     inside = _inside(problem, alpha, basis)
     slack = _slack(primal, lam * float(np.sum(mean.s)), tol)
     outside = leading_triplets(
-        problem, alpha, basis, enough=lam * (1 + slack), tol=0.5 * slack, rng=rng
-    )
+        problem, alpha, basis,
+        norm=inside.norm, enough=lam * (1 + slack), tol=0.5 * slack, rng=rng,
+    )  # fmt: skip
     dual = _dual(problem, alpha, inside, outside.upper, lam)
     return Gap(primal, dual, outside)
 
@@ -167,7 +173,7 @@ def _norm(inside: Inside, mu: float) -> float:
         return mu
     square = inside.core.T @ inside.core
     leak = max(float(np.linalg.eigvalsh(inside.gamma)[-1]), 0.0)
-    low = max(float(np.linalg.norm(inside.core, 2)), _above(mu))
+    low = max(inside.norm, _above(mu))
     high = low + float(np.sqrt(leak))
     for _ in range(30):
         nu = (low + high) / 2
@@ -177,8 +183,11 @@ def _norm(inside: Inside, mu: float) -> float:
 
 
 def lam_max(problem: Problem, rng: np.random.Generator, tol: float = 1e-10) -> float:
-    """Return the smallest ``lam`` at which the mean is zero: the norm of S at zero."""
+    """Return the smallest ``lam`` at which the mean is zero: the norm of S at zero.
+
+    It is known to ``tol`` and returned from above, where the mean is zero for certain.
+    """
     nothing = Factors.empty(problem.shape)
     alpha = problem.weights * problem.y
     found = leading_triplets(problem, alpha, nothing, enough=None, tol=tol, rng=rng)
-    return float(found.values[0]) if len(found.values) else 0.0
+    return float(found.values[0]) * (1 + tol) if len(found.values) else 0.0

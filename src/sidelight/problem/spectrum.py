@@ -41,18 +41,20 @@ def leading_triplets(
     alpha: Floats,
     deflate: Factors,
     *,
+    norm: float = 0.0,
     enough: float | None,
     tol: float,
     rng: np.random.Generator,
 ) -> Triplets:
     """Find the leading singular values of ``(I - U U') S (I - V V')`` by a block Krylov space.
 
-    ``deflate`` holds the orthonormal U and V. Without ``enough`` the space grows until the largest
+    ``deflate`` holds the orthonormal U and V, ``norm`` is that of S there: next to it, the rest
+    can be rounding. Without ``enough`` the space grows until the largest
     value is accurate to ``tol`` (relative). Given ``enough``, it grows until the bound from above
     is at most that, or until the largest value is beyond it and known to a tenth of the distance:
     the caller then wants directions, not digits.
     """
-    space = _KrylovSpace(problem, alpha, deflate, rng)
+    space = _KrylovSpace(problem, alpha, deflate, norm, rng)
     while not space.exhausted:
         space.advance()
         top, near = space.top, space.nearest()
@@ -86,9 +88,15 @@ class _KrylovSpace:
     """
 
     def __init__(
-        self, problem: Problem, alpha: Floats, deflate: Factors, rng: np.random.Generator
+        self,
+        problem: Problem,
+        alpha: Floats,
+        deflate: Factors,
+        norm: float,
+        rng: np.random.Generator,
     ) -> None:
         self._problem, self._alpha, self._deflate = problem, alpha, deflate
+        self._most = norm**2  # of the values of A, inside the deflated subspace or outside
         size = problem.col_cov.size
         self._doubt = 1 / _least_share(size, _BLOCK)
         self._b, self._q = np.zeros((size, 0)), np.zeros((size, 0))
@@ -96,10 +104,10 @@ class _KrylovSpace:
         self._lost = 0.0  # what orthonormalisation left out, squared: it moves A by no more
         self.products, self._degree = 0, -1
         self.top, self.upper = 0.0, np.inf
-        start = problem.col_cov.draw(_BLOCK, rng)
+        start = problem.col_cov.draw(_BLOCK, rng) / np.sqrt(size)
         start = start - deflate.q @ (deflate.b.T @ start)
         self._next = self._independent(*self._outside_basis(*self._times(start)))
-        self._lost = 0.0  # of the start, where it does no harm
+        self._lost *= self._doubt**2 if self.exhausted else 0.0  # the rest of a start stands for it
         self._settle()
 
     @property
@@ -132,7 +140,8 @@ class _KrylovSpace:
     def _independent(self, b: Floats, q: Floats) -> tuple[Floats, Floats]:
         """Orthonormalise a new block; what has no length next to the rest of A is left out."""
         lengths = np.linalg.eigvalsh(symmetric(b.T @ q))
-        floor = max(1e-28 * float(np.max(self._gram, initial=0.0)) ** 2, 1e-12 * lengths[-1])
+        rounding = 1e-14 * max(self._most, float(np.max(self._gram, initial=0.0)))
+        floor = max(rounding**2, 1e-12 * float(lengths[-1]))
         self._lost += float(np.sum(np.maximum(lengths[lengths <= floor], 0.0)))
         b, q = orthonormal(b, q, floor)
         return orthonormal(*self._outside_basis(b, q))
