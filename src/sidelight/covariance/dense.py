@@ -145,7 +145,7 @@ class Given(Cross):
 
 
 def triangle(C: Array, rounding: float) -> Array | None:
-    """Return the lower factor of ``C + rounding I``; None if an eigenvalue is below ``-rounding``."""
+    """Return the lower factor of ``C + rounding I``; None if an eigenvalue is below minus that."""
     shifted = C.copy()
     shifted[np.diag_indices_from(shifted)] += rounding
     try:

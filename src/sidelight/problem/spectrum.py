@@ -106,7 +106,8 @@ class _KrylovSpace:
         self.top, self.upper = 0.0, np.inf
         start = problem.col_cov.draw(_BLOCK, rng) / np.sqrt(size)
         start = start - deflate.q @ (deflate.b.T @ start)
-        self._next = self._independent(*self._outside_basis(*self._times(start)))
+        block = self._outside_basis(*self._times(start))
+        self._next: tuple[Floats, Floats] = self._independent(*block)
         self._lost *= self._doubt**2 if self.exhausted else 0.0  # the rest of a start stands for it
         self._settle()
 
@@ -117,7 +118,7 @@ class _KrylovSpace:
     @property
     def exhausted(self) -> bool:
         """Say whether A maps the basis into itself: its largest value is then A's."""
-        return self._next[0].shape[1] == 0
+        return self._next[0].size == 0
 
     def _times(self, q: Floats) -> tuple[Floats, Floats]:
         """Return ``A v`` and its image, for ``v`` with the image ``q``, outside the deflated."""
