@@ -143,3 +143,13 @@ def test_watch_sees_the_trace():
     model = small().fit(PAIRS, VALUES, watch=lines.append)
     assert tuple(lines) == model.certificate_.trace
     assert lines[-1].relative_gap == model.certificate_.relative_gap
+
+
+def test_a_row_of_which_nothing_is_known_is_ordered_by_popularity(tmp_path):
+    """Counts 1, 2, 0 and 2 entries above zero: the ties keep the columns' order."""
+    pairs = [[0, 0], [0, 1], [1, 1], [1, 2], [2, 3], [3, 3], [3, 2]]
+    values = [1.0, 1.0, 1.0, -1.0, 1.0, 1.0, 0.0]
+    model = sl.ConstrainedMVGP(sl.Identity(5), sl.Identity(4), lam=0.1).fit(pairs, values)
+    assert list(model.rank(4).cols) == [1, 3, 0, 2]
+    model.save(tmp_path / "model")
+    assert list(sl.load(tmp_path / "model").rank(4).cols) == [1, 3, 0, 2]

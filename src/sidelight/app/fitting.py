@@ -154,7 +154,7 @@ def report(model: Any, known: Dataset, fitted: Dataset, seed: int, out: Path) ->
         "entries": len(known.pairs),
         "negatives": len(fitted.pairs) - len(known.pairs) if known.one_class else None,
         "seed": seed,
-        "mean": model.mean_,
+        "mean": model.mean_.constant,
         "notes": list(known.notes),
         "certificate": {name: getattr(model.certificate_, name) for name in _PROOF},
     }

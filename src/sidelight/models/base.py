@@ -3,103 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight.covariance import Covariance, Cross, Identity
+from sidelight.covariance import Covariance, Identity
 from sidelight.data import Dataset
 from sidelight.errors import InputError
+from sidelight.models.axes import Axis
+from sidelight.models.inputs import check_entries, check_pairs, find_id, positive
+from sidelight.models.means import MeanFunction, check_mean, fit_mean
 from sidelight.models.ranking import Ranking
 from sidelight.problem import Problem
 from sidelight.solvers import Certificate, Watch
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
-
-_MEANS = ("zero", "global")
-_BLOCK = 256  # rows scored at a time
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The items of one axis: the known ones, then the new ones of this call."""
-
-    what: str
-    cov: Covariance
-    new: Cross | None = None
-
-    @classmethod
-    def place(cls, what: str, cov: Covariance, new: Any) -> Axis:
-        """Put new items, described as the covariance asks, behind the known ones."""
-        return cls(what, cov, None if new is None else cov.cross(new))
-
-    @property
-    def size(self) -> int:
-        """Count known and new items."""
-        return self.cov.size + (0 if self.new is None else self.new.size)
-
-    def check(self, index: NDArray[np.int64]) -> None:
-        """Refuse an index beyond the items there are."""
-        wrong = np.flatnonzero((index < 0) | (index >= self.size))
-        if wrong.size:
-            raise InputError(
-                f"{self.what} {index[wrong[0]]} at position {wrong[0]} is not in"
-                f" 0..{self.size - 1}",
-                remedy=f"use {self.what} numbers that the covariance knows, or describe new ones",
-            )
-
-    def split(self, index: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Say which items are new, and number the new ones from 0."""
-        new = index >= self.cov.size
-        return new, index[new] - self.cov.size
-
-    def spread(self, weights: Floats, images: Floats, index: NDArray[np.int64]) -> Floats:
-        """Return ``C(items, known) weights`` for the items asked.
-
-        ``images`` is ``C weights`` for the known items, which need only be read off.
-        """
-        new, number = self.split(index)
-        out = np.empty((len(index), weights.shape[1]))
-        out[~new] = images[index[~new]]
-        if new.any() and self.new is not None:
-            out[new] = self.new.apply(weights)[number]
-        return out
-
-    def rows(self, index: NDArray[np.int64]) -> Floats:
-        """Return ``C(items, known)`` for the items asked."""
-        new, number = self.split(index)
-        out = np.empty((len(index), self.cov.size))
-        out[~new] = self.cov.rows(index[~new])
-        if new.any() and self.new is not None:
-            picks, place = np.unique(number, return_inverse=True)
-            out[new] = _cross_rows(self.new, picks)[place]
-        return out
-
-    def variances(self, index: NDArray[np.int64]) -> Floats:
-        """Return the prior variances of the items asked."""
-        new, number = self.split(index)
-        out = np.empty(len(index))
-        out[~new] = self.cov.diagonal(index[~new])
-        if new.any() and self.new is not None:
-            out[new] = self.new.diagonal()[number]
-        return out
-
-
-def _cross_rows(new: Cross, index: NDArray[np.int64]) -> Floats:
-    """Return rows of ``C(new, known)``, by columns of the known items."""
-    out = np.empty((len(index), new.known))
-    for at in range(0, new.known, _BLOCK):
-        picks = np.eye(new.known, min(_BLOCK, new.known - at), -at)
-        out[:, at : at + _BLOCK] = new.apply(picks)[index]
-    return out
 
 
 class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -109,7 +32,8 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     col_cov: Covariance | None
     sigma2: float
     mean: str
-    certificate_: Certificate
+    mean_: MeanFunction
+    certificate_: Certificate | None
 
     def fit(
         self,
@@ -141,26 +65,28 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     ) -> Problem:
         """Check everything, settle ids and the mean function, and state the problem."""
         data = X if isinstance(X, Dataset) else None
-        pairs, values, weights = _entries(X, y, sample_weight)
+        pairs, values, weights = check_entries(X, y, sample_weight)
         self._check_parameters()
         self._name(data, pairs)
-        for column, axis in enumerate((self._rows(), self._cols())):
-            axis.check(pairs[:, column])
+        rows, cols = self._rows(), self._cols()
+        rows.check(pairs[:, 0])
+        cols.check(pairs[:, 1])
         counted = weights > 0
         pairs, values, weights = pairs[counted], values[counted], weights[counted]
-        self.mean_ = float(np.average(values, weights=weights)) if self.mean == "global" else 0.0
         self.pairs_, self.n_features_in_ = pairs, 2
+        self.popularity_ = np.bincount(pairs[values > 0, 1], minlength=cols.size)
+        self.mean_ = fit_mean(self.mean, pairs, values, weights, rows, cols)
+        return self._problem(pairs, values - self.mean_.at(pairs, rows, cols), weights)
+
+    def _problem(self, pairs: Pairs, values: Floats, weights: Floats) -> Problem:
+        """State the problem of what the mean function leaves."""
         return Problem(
-            pairs, values - self.mean_, weights / self.sigma2, self.row_cov_, self.col_cov_,
-            self._ridge(),
-        )  # fmt: skip
+            pairs, values, weights / self.sigma2, self.row_cov_, self.col_cov_, self._ridge()
+        )
 
     def _check_parameters(self) -> None:
         positive(self.sigma2, "sigma2")
-        if self.mean not in _MEANS:
-            raise InputError(
-                f"mean is {self.mean!r}", remedy=f"choose one of {', '.join(map(repr, _MEANS))}"
-            )
+        check_mean(self.mean)
 
     def _name(self, data: Dataset | None, pairs: Pairs) -> None:
         """Settle covariances, ids and names."""
@@ -188,11 +114,11 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         that were not there at fit time as the row covariance's ``cross`` asks; columns alike.
         """
         check_is_fitted(self)
-        pairs = _pairs(X)
+        pairs = check_pairs(X)
         rows, cols = self._rows(new_rows), self._cols(new_cols)
         rows.check(pairs[:, 0])
         cols.check(pairs[:, 1])
-        return self.mean_ + self._means(pairs, rows, cols)
+        return self.mean_.at(pairs, rows, cols) + self._means(pairs, rows, cols)
 
     def scores(
         self, rows: ArrayLike, *, new_rows: Any = None, new_cols: Any = None
@@ -202,7 +128,8 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         index = np.atleast_1d(np.asarray(rows, dtype=np.int64))
         row_axis, col_axis = self._rows(new_rows), self._cols(new_cols)
         row_axis.check(index)
-        return self.mean_ + self._table(index, row_axis, col_axis)
+        phi = self.mean_.table(index, row_axis, col_axis)
+        return phi + self._table(index, row_axis, col_axis)
 
     def rank(
         self,
@@ -212,7 +139,10 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         *,
         new_rows: Any = None,
     ) -> Ranking:
-        """Rank the columns of one row, best first; equal scores keep the columns' order.
+        """Rank the columns of one row, best first.
+
+        Columns with equal scores, as in a row of which nothing is known, come in the order of
+        their popularity, the number of fitted entries with a positive value; then in their own.
 
         Parameters
         ----------
@@ -230,7 +160,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         scores = self.scores([number], new_rows=new_rows)[0]
         observed = np.zeros(len(scores), dtype=bool)
         observed[self.pairs_[self.pairs_[:, 0] == number, 1]] = True
-        order = np.argsort(-scores, kind="stable")
+        order = np.lexsort((-self.popularity_, -scores))
         order = order[~observed[order]] if exclude_observed else order
         cols = order[: max(int(top), 0)]
         known = number < len(self.row_ids_)
@@ -246,18 +176,18 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def row_index(self, row_id: str) -> int:
         """Return the number of the row with this id."""
-        return _index(row_id, self.row_ids_, "row")
+        return find_id(row_id, self.row_ids_, "row")
 
     def col_index(self, col_id: str) -> int:
         """Return the number of the column with this id."""
-        return _index(col_id, self.col_ids_, "column")
+        return find_id(col_id, self.col_ids_, "column")
 
     def _bounds(self, row: int, cols: NDArray[np.int64], rows: Axis) -> Floats | None:
-        factor = self.certificate_.bound
-        if factor is None:
+        proof = self.certificate_
+        if proof is None or proof.bound is None:
             return None
         variance = rows.variances(np.array([row]))[0] * self._cols().variances(cols)
-        return np.asarray(factor * np.sqrt(variance))
+        return np.asarray(proof.bound * np.sqrt(variance))
 
     def save(self, path: str | Path) -> None:
         """Write the fitted model to one file, whole or not at all; nothing in it is pickled."""
@@ -300,90 +230,3 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what was learnt."""
-
-
-def positive(value: float, name: str) -> None:
-    """Refuse a parameter that is not a positive finite number."""
-    if not (isinstance(value, Real) and 0 < value < np.inf):
-        raise InputError(
-            f"{name} is {value!r}", remedy=f"choose a positive finite number for {name}"
-        )
-
-
-def _entries(
-    X: ArrayLike | Dataset, y: ArrayLike | None, sample_weight: ArrayLike | None
-) -> tuple[Pairs, Floats, Floats]:
-    if isinstance(X, Dataset):
-        y = X.values if y is None else y
-    pairs = _pairs(X.pairs if isinstance(X, Dataset) else X)
-    if y is None:
-        raise InputError(
-            "fit requires y to be passed, but the target y is None",
-            remedy="give the value of each entry, or a Dataset as X",
-        )
-    values = _numbers(y, "y", len(pairs))
-    weights = np.ones(len(pairs))
-    if sample_weight is not None:
-        weights = _numbers(sample_weight, "sample_weight", len(pairs))
-        if (weights < 0).any():
-            raise InputError(
-                f"sample_weight {weights.min():g} is negative", remedy="use weights >= 0"
-            )
-    if not (weights > 0).any():
-        raise InputError(
-            "there are no entries, or all their weights are zero",
-            remedy="give at least one entry to fit on",
-        )
-    return pairs, values, weights
-
-
-def _pairs(X: ArrayLike) -> Pairs:
-    if issparse(X):
-        raise InputError(
-            "X is a sparse matrix and must be a list of pairs",
-            remedy="use sidelight.dataset_from_sparse for a sparse table",
-        )
-    array = np.asarray(X)
-    if array.dtype.kind == "c":
-        raise InputError("Complex data not supported", remedy="give row and column numbers")
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InputError("X contains NaN or inf", remedy="give row and column numbers")
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise InputError(
-            f"X has shape {array.shape}", remedy="give an (L, 2) array of (row, column)"
-        )
-    if array.dtype.kind not in "iuf" or (array.size and not np.all(array == np.floor(array))):
-        raise InputError(
-            f"X is not made of whole numbers (its dtype is {array.dtype})",
-            remedy="give row and column numbers; a Dataset turns ids into numbers",
-        )
-    return array.astype(np.int64)
-
-
-def _numbers(values: ArrayLike, name: str, count: int) -> Floats:
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} is not numeric", remedy="give numbers") from None
-    if array.shape != (count,):
-        raise InputError(
-            f"{name} has shape {array.shape} for {count} entries",
-            remedy="give one number for each entry",
-        )
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if wrong.size:
-        raise InputError(
-            f"{name} is {array[wrong[0]]} at position {wrong[0]}",
-            remedy="leave out entries whose value is not known",
-        )
-    return array
-
-
-def _index(wanted: str, ids: tuple[str, ...], what: str) -> int:
-    try:
-        return ids.index(wanted)
-    except ValueError:
-        raise InputError(
-            f"there is no {what} with the id {wanted!r}",
-            remedy=f"use one of the model's {len(ids)} {what} ids",
-        ) from None

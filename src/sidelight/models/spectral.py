@@ -12,7 +12,9 @@ from sklearn.base import clone
 
 from sidelight.covariance import Covariance
 from sidelight.errors import InputError
-from sidelight.models.base import Axis, Floats, PairModel, Pairs, positive
+from sidelight.models.axes import Axis
+from sidelight.models.base import Floats, PairModel, Pairs
+from sidelight.models.inputs import positive
 from sidelight.problem import Problem, lam_max
 from sidelight.solvers import Limits, Solution, Watch, grid, path, solve
 

@@ -22,6 +22,7 @@ from sidelight.covariance import covariance_from_state
 from sidelight.errors import InputError
 from sidelight.models.base import PairModel
 from sidelight.models.linear import MVGP
+from sidelight.models.means import MeanFunction
 from sidelight.models.spectral import ConstrainedMVGP, TraceGP
 from sidelight.solvers import Certificate, Progress
 
@@ -72,18 +73,19 @@ def _settings(header: str | None, path: Path) -> dict[str, Any]:
 
 
 def _state(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    arrays = {"pairs": model.pairs_, **model._arrays()}
+    arrays = {"pairs": model.pairs_, "popularity": model.popularity_, **model._arrays()}
+    arrays |= {f"mean.{name}": part for name, part in model.mean_.arrays().items()}
     settings: dict[str, Any] = {"format": _FORMAT, "kind": type(model).__name__}
     plain = model.get_params(deep=False)
     given = {side: plain.pop(side) is not None for side in ("row_cov", "col_cov")}
-    settings |= {"parameters": plain, "given": given, "mean": model.mean_}
+    settings |= {"parameters": plain, "given": given}
     for side in ("row_cov", "col_cov"):
         settings[side], parts = getattr(model, f"{side}_").state()
         arrays |= {f"{side}.{name}": part for name, part in parts.items()}
     for name in _TEXTS:
         if getattr(model, name) is not None:
             arrays |= _packed(name, getattr(model, name))
-    settings["certificate"] = asdict(model.certificate_)
+    settings["certificate"] = model.certificate_ and asdict(model.certificate_)
     return settings, arrays
 
 
@@ -95,13 +97,20 @@ def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairMod
     given = {side: cov if settings["given"][side] else None for side, cov in covs.items()}
     model = _KINDS[settings["kind"]](**settings["parameters"], **given)
     model.row_cov_, model.col_cov_ = covs["row_cov"], covs["col_cov"]
-    model.mean_, model.pairs_, model.n_features_in_ = settings["mean"], arrays["pairs"], 2
+    model.pairs_, model.popularity_, model.n_features_in_ = arrays["pairs"], arrays["popularity"], 2
+    model.mean_ = MeanFunction.from_arrays(_under("mean.", arrays))
     for name in _TEXTS:
         setattr(model, name, _unpacked(name, arrays))
-    trace = tuple(Progress(**line) for line in settings["certificate"].pop("trace"))
-    model.certificate_ = Certificate(**settings["certificate"], trace=trace)
+    model.certificate_ = _certificate(settings["certificate"])
     model._restore(arrays)
     return model
+
+
+def _certificate(lines: dict[str, Any] | None) -> Certificate | None:
+    if lines is None:
+        return None
+    trace = tuple(Progress(**line) for line in lines["trace"])
+    return Certificate(**(lines | {"trace": trace}))
 
 
 def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,90 @@
+"""One axis of a fitted table: the known items, then the new ones of a call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.covariance import Covariance, Cross
+from sidelight.errors import InputError
+
+Floats = NDArray[np.float64]
+
+_BLOCK = 256  # known items whose covariances with the new ones are held at a time
+
+
+@dataclass(frozen=True)
+class Axis:
+    """The items of one axis: the known ones, then the new ones of this call."""
+
+    what: str
+    cov: Covariance
+    new: Cross | None = None
+
+    @classmethod
+    def place(cls, what: str, cov: Covariance, new: Any) -> Axis:
+        """Put new items, described as the covariance asks, behind the known ones."""
+        return cls(what, cov, None if new is None else cov.cross(new))
+
+    @property
+    def size(self) -> int:
+        """Count known and new items."""
+        return self.cov.size + (0 if self.new is None else self.new.size)
+
+    def check(self, index: NDArray[np.int64]) -> None:
+        """Refuse an index beyond the items there are."""
+        wrong = np.flatnonzero((index < 0) | (index >= self.size))
+        if wrong.size:
+            raise InputError(
+                f"{self.what} {index[wrong[0]]} at position {wrong[0]} is not in"
+                f" 0..{self.size - 1}",
+                remedy=f"use {self.what} numbers that the covariance knows, or describe new ones",
+            )
+
+    def split(self, index: NDArray[np.int64]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Say which items are new, and number the new ones from 0."""
+        new = index >= self.cov.size
+        return new, index[new] - self.cov.size
+
+    def spread(self, weights: Floats, images: Floats, index: NDArray[np.int64]) -> Floats:
+        """Return ``C(items, known) weights`` for the items asked.
+
+        ``images`` is ``C weights`` for the known items, which need only be read off.
+        """
+        new, number = self.split(index)
+        out = np.empty((len(index), weights.shape[1]))
+        out[~new] = images[index[~new]]
+        if new.any() and self.new is not None:
+            out[new] = self.new.apply(weights)[number]
+        return out
+
+    def rows(self, index: NDArray[np.int64]) -> Floats:
+        """Return ``C(items, known)`` for the items asked."""
+        new, number = self.split(index)
+        out = np.empty((len(index), self.cov.size))
+        out[~new] = self.cov.rows(index[~new])
+        if new.any() and self.new is not None:
+            picks, place = np.unique(number, return_inverse=True)
+            out[new] = _cross_rows(self.new, picks)[place]
+        return out
+
+    def variances(self, index: NDArray[np.int64]) -> Floats:
+        """Return the prior variances of the items asked."""
+        new, number = self.split(index)
+        out = np.empty(len(index))
+        out[~new] = self.cov.diagonal(index[~new])
+        if new.any() and self.new is not None:
+            out[new] = self.new.diagonal()[number]
+        return out
+
+
+def _cross_rows(new: Cross, index: NDArray[np.int64]) -> Floats:
+    """Return rows of ``C(new, known)``, by columns of the known items."""
+    out = np.empty((len(index), new.known))
+    for at in range(0, new.known, _BLOCK):
+        picks = np.eye(new.known, min(_BLOCK, new.known - at), -at)
+        out[:, at : at + _BLOCK] = new.apply(picks)[index]
+    return out
