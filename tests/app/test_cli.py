@@ -381,6 +381,7 @@ class TestWhole:
         out = tmp_path / "m"
         code = (
             "import os, signal, sidelight.data, sidelight.app.cli as cli\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may ignore it\n"
             "sidelight.data.read_dataset = lambda *a, **k: os.kill(os.getpid(), signal.SIGINT)\n"
             "cli.main()\n"
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sidelight.covariance import Identity
-from sidelight.problem import Factors, Problem, leading_triplets
+from sidelight.problem import DualPoint, Factors, Problem, leading_triplets
 
 
 def rotated(values, shape, seed=0):
@@ -39,6 +39,10 @@ SPECTRA = {
 tables = pytest.mark.parametrize("table", SPECTRA.values(), ids=SPECTRA)
 
 
+def start(problem):
+    return DualPoint(problem, problem.y)
+
+
 def whole(table):
     pairs = np.argwhere(np.ones(table.shape))
     row_cov, col_cov = (Identity(size) for size in table.shape)
@@ -59,7 +63,12 @@ def test_the_largest_value_is_the_dense_one(table, part):
     rest = np.linalg.svd(table, compute_uv=False)[deflated.rank :]
 
     found = leading_triplets(
-        problem, problem.y, deflated, enough=None, tol=1e-10, rng=np.random.default_rng(0)
+        problem,
+        start(problem),
+        deflated,
+        enough=None,
+        tol=1e-10,
+        rng=np.random.default_rng(0),
     )
 
     rounding = 1e-12 * np.linalg.norm(table)
@@ -76,7 +85,7 @@ def test_the_vectors_are_singular_vectors(table):
     table = table()
     problem = whole(table)
     found = leading_triplets(
-        problem, problem.y, Factors.empty(table.shape), enough=None, tol=1e-12,
+        problem, start(problem), Factors.empty(table.shape), enough=None, tol=1e-12,
         rng=np.random.default_rng(0),
     )  # fmt: skip
     images, size = found.images, len(found.values)
@@ -91,7 +100,7 @@ def test_a_decision_names_the_right_side(table, enough):
     table = table()
     problem, norm = whole(table), np.linalg.norm(table, 2)
     found = leading_triplets(
-        problem, problem.y, Factors.empty(table.shape), enough=enough * norm, tol=1e-9,
+        problem, start(problem), Factors.empty(table.shape), enough=enough * norm, tol=1e-9,
         rng=np.random.default_rng(0),
     )  # fmt: skip
     assert found.upper >= norm * (1 - 1e-12)
@@ -103,7 +112,12 @@ def test_an_exact_basis_of_everything_leaves_nothing():
     table = np.random.default_rng(0).normal(size=(5, 3))
     problem = whole(table)
     found = leading_triplets(
-        problem, problem.y, leading(table, 3), enough=None, tol=1e-9, rng=np.random.default_rng(0)
+        problem,
+        start(problem),
+        leading(table, 3),
+        enough=None,
+        tol=1e-9,
+        rng=np.random.default_rng(0),
     )
     assert found.upper <= 1e-12
 
@@ -113,7 +127,7 @@ def test_rounding_beside_what_is_deflated_is_no_direction(scale):
     table = scale * rotated(np.array([3.0, 1.0]), (60, 45))
     problem, norm = whole(table), 3 * scale
     found = leading_triplets(
-        problem, problem.y, leading(table, 2), norm=norm, enough=None, tol=1e-9,
+        problem, start(problem), leading(table, 2), norm=norm, enough=None, tol=1e-9,
         rng=np.random.default_rng(0),
     )  # fmt: skip
     assert len(found.values) == 0

@@ -8,7 +8,7 @@ import pytest
 
 from sidelight.covariance import Dense, Features, Identity
 from sidelight.problem import Problem, lam_max
-from sidelight.solvers.spectral import Limits, solve
+from sidelight.solvers import Limits, solve
 
 SHAPE = (20, 12)
 TIGHT = Limits(1e-9)

@@ -1,6 +1,7 @@
 """The problem every model solves: observed pattern, objective, gradient, certificate."""
 
 from sidelight.problem.certificate import Gap, Mean, duality_gap, lam_max
+from sidelight.problem.dualpoint import DualPoint
 from sidelight.problem.factors import Factors
 from sidelight.problem.objective import Gradient, Problem
 from sidelight.problem.pattern import Pattern
@@ -8,6 +9,7 @@ from sidelight.problem.spectrum import Triplets, leading_triplets
 from sidelight.problem.subspace import Ritz, Subspace
 
 __all__ = [
+    "DualPoint",
     "Factors",
     "Gap",
     "Gradient",

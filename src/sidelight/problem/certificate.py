@@ -1,10 +1,11 @@
 """The duality gap: how far a fit can be from the optimum, proved.
 
-For any ``alpha`` on the observed entries let ``S = G_M' [alpha] G_N``. Every ``s`` in [0, 1] and
+For any ``alpha`` on the entries let ``S = G_M' [alpha] G_N``. Every ``s`` in [0, 1] and
 every matrix T with ``s |S - T|_op <= lam`` give the dual value
 
     D = s alpha'y - s^2 (sum alpha^2 / w + |T|_F^2 / h) / 2        (T = 0 when h = 0)
 
+where an unobserved cell has y = 0 and w = w0 (and no alpha when w0 = 0),
 because the conjugate of the penalty is the least ``|S - Z|_F^2 / 2h`` over ``|Z|_op <= lam``.
 
 T lives on a pair of subspaces that nearly hold the leading singular vectors of S, where S is the
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.problem.dualpoint import DualPoint
 from sidelight.problem.factors import Factors, symmetric
 from sidelight.problem.objective import Problem
 from sidelight.problem.spectrum import Triplets, leading_triplets
@@ -77,7 +79,7 @@ class Gap:
 def duality_gap(
     problem: Problem,
     mean: Mean,
-    alpha: Floats,
+    alpha: DualPoint,
     basis: Factors,
     lam: float,
     tol: float,
@@ -95,7 +97,7 @@ def duality_gap(
         problem, alpha, basis,
         norm=inside.norm, enough=lam * (1 + slack), tol=0.5 * slack, rng=rng,
     )  # fmt: skip
-    dual = _dual(problem, alpha, inside, outside.upper, lam)
+    dual = _dual(problem.h, alpha, inside, outside.upper, lam)
     return Gap(primal, dual, outside)
 
 
@@ -107,18 +109,18 @@ def _slack(primal: float, nuclear: float, tol: float) -> float:
     return 0.2 * tol * min(max(primal / max(nuclear, 1e-300), 1.0), 100.0)
 
 
-def _inside(problem: Problem, alpha: Floats, basis: Factors) -> Inside:
+def _inside(problem: Problem, alpha: DualPoint, basis: Factors) -> Inside:
     """Measure S on the subspaces, a few columns at a time."""
     forward = np.empty_like(basis.a)
     core, gamma = np.empty((basis.rank, basis.rank)), np.empty((basis.rank, basis.rank))
     for at in _chunks(basis.rank):
-        forward[:, at] = problem.pattern.times(alpha, basis.q[:, at])
+        forward[:, at] = alpha.times(basis.q[:, at])
         core[:, at] = basis.p.T @ forward[:, at]
         forward[:, at] -= basis.a @ core[:, at]
     back = 0.0
     for at in _chunks(basis.rank):
         gamma[:, at] = forward.T @ problem.row_cov.apply(forward[:, at])
-        backward = problem.pattern.times_t(alpha, basis.p[:, at])
+        backward = alpha.times_t(basis.p[:, at])
         backward -= basis.b @ core[at].T
         back += float(np.sum(backward * problem.col_cov.apply(backward)))
     return Inside(core, symmetric(gamma), float(np.sqrt(max(back, 0.0))))
@@ -128,15 +130,14 @@ def _chunks(count: int) -> list[slice]:
     return [slice(start, start + _CHUNK) for start in range(0, count, _CHUNK)]
 
 
-def _dual(problem: Problem, alpha: Floats, inside: Inside, mu: float, lam: float) -> float:
-    if problem.h > 0:
+def _dual(h: float, alpha: DualPoint, inside: Inside, mu: float, lam: float) -> float:
+    if h > 0:
         norm, removed = _removed(inside, mu, lam)
     else:
         norm, removed = _norm(inside, mu), 0.0
     norm += inside.back
-    linear = float(alpha @ problem.y)
-    quadratic = float(np.sum(alpha**2 / problem.weights))
-    quadratic += removed / problem.h if problem.h > 0 else 0.0
+    linear = alpha.linear
+    quadratic = alpha.square + (removed / h if h > 0 else 0.0)
     feasible = 1.0 if norm <= lam else lam / norm
     s = min(feasible, max(linear / quadratic, 0.0)) if quadratic > 0 else 0.0
     return s * linear - 0.5 * s * s * quadratic
@@ -188,6 +189,6 @@ def lam_max(problem: Problem, rng: np.random.Generator, tol: float = 1e-10) -> f
     It is known to ``tol`` and returned from above, where the mean is zero for certain.
     """
     nothing = Factors.empty(problem.shape)
-    alpha = problem.weights * problem.y
+    alpha = DualPoint(problem, problem.weights * problem.y)
     found = leading_triplets(problem, alpha, nothing, enough=None, tol=tol, rng=rng)
     return float(found.values[0]) * (1 + tol) if len(found.values) else 0.0

@@ -48,6 +48,19 @@ class Factors:
         """Return ``U'U`` and ``V'V``."""
         return symmetric(self.a.T @ self.p), symmetric(self.b.T @ self.q)
 
+    def inner(self, other: Factors) -> float:
+        """Return the inner product of the two matrices ``B``."""
+        return float(np.sum((self.a.T @ other.p) * (self.b.T @ other.q)))
+
+    def beside(self, other: Factors) -> Factors:
+        """Return the factors of the sum of the two matrices ``B``."""
+        mine, theirs = (self.a, self.p, self.b, self.q), (other.a, other.p, other.b, other.q)
+        return Factors(*(np.hstack(pair) for pair in zip(mine, theirs, strict=True)))
+
+    def weighted(self, scale: float) -> Factors:
+        """Return the factors of ``scale B``."""
+        return Factors(self.a * scale, self.p * scale, self.b, self.q)
+
     def times(self, left: Floats, right: Floats) -> Factors:
         """Return the factors ``U @ left`` and ``V @ right``."""
         return Factors(self.a @ left, self.p @ left, self.b @ right, self.q @ right)

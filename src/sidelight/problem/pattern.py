@@ -32,6 +32,12 @@ class Pattern:
         self._column_rows = self.rows[self._by_column]
         self._column_starts = _starts(cols, shape[1])
 
+    def repeats(self) -> NDArray[np.int64]:
+        """Count, for each entry, how often its pair occurs."""
+        new = np.r_[True, (np.diff(self.rows) != 0) | (np.diff(self.cols) != 0)][: self.size]
+        counts = np.diff(np.r_[np.flatnonzero(new), self.size])
+        return np.repeat(counts, counts)
+
     def product(self, P: Floats, Q: Floats) -> Floats:
         """Return ``P Q'`` at the observed places."""
         out = np.empty(self.size, P.dtype)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaincinv
 
+from sidelight.problem.dualpoint import DualPoint
 from sidelight.problem.factors import Factors, orthonormal, symmetric
 from sidelight.problem.objective import Problem
 
@@ -38,7 +39,7 @@ class Triplets:
 
 def leading_triplets(
     problem: Problem,
-    alpha: Floats,
+    alpha: DualPoint,
     deflate: Factors,
     *,
     norm: float = 0.0,
@@ -90,7 +91,7 @@ class _KrylovSpace:
     def __init__(
         self,
         problem: Problem,
-        alpha: Floats,
+        alpha: DualPoint,
         deflate: Factors,
         norm: float,
         rng: np.random.Generator,
@@ -122,10 +123,10 @@ class _KrylovSpace:
 
     def _times(self, q: Floats) -> tuple[Floats, Floats]:
         """Return ``A v`` and its image, for ``v`` with the image ``q``, outside the deflated."""
-        a = self._problem.pattern.times(self._alpha, q)
+        a = self._alpha.times(q)
         a -= self._deflate.a @ (self._deflate.p.T @ a)
         p = self._problem.row_cov.apply(a)
-        b = self._problem.pattern.times_t(self._alpha, p)
+        b = self._alpha.times_t(p)
         b -= self._deflate.b @ (self._deflate.q.T @ b)
         self.products += 2 * q.shape[1]
         return b, self._problem.col_cov.apply(b)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.problem.dualpoint import DualPoint
 from sidelight.problem.factors import Factors, orthonormal, symmetric
 from sidelight.problem.objective import Problem
 
@@ -65,14 +66,14 @@ class Subspace:
         """Follow the right vectors with these images too."""
         self._images = np.hstack([images, self._images])[:, : self._most]
 
-    def retrace(self, alpha: Floats, lam: float, passes: int = 3) -> None:
+    def retrace(self, alpha: DualPoint, lam: float, passes: int = 3) -> None:
         """Find the subspace anew, after the last one was lost in the midst of a pass."""
         self.release()
         self._widen(self._width)
         for _ in range(passes):
             self.follow(alpha, lam)
 
-    def follow(self, alpha: Floats, lam: float) -> Ritz:
+    def follow(self, alpha: DualPoint, lam: float) -> Ritz:
         """Take passes at ``alpha`` until the subspace is wider than what lies above ``lam``."""
         while True:
             self._width = width = self.width
@@ -92,14 +93,14 @@ class Subspace:
             fresh = self._rng.standard_normal((self._problem.shape[1], count))
             self._images = np.hstack([self._images, self._problem.col_cov.apply(fresh)])
 
-    def _step(self, alpha: Floats) -> Ritz:
+    def _step(self, alpha: DualPoint) -> Ritz:
         problem, centre = self._problem, self.centre
-        a = problem.pattern.times(alpha, self._images)
+        a = alpha.times(self._images)
         if centre is not None:
             a += centre.a @ (centre.b.T @ self._images)
         self.release()  # the largest array there is
         a, p = orthonormal(a, problem.row_cov.apply(a))
-        b = problem.pattern.times_t(alpha, p)
+        b = alpha.times_t(p)
         if centre is not None:
             b += centre.b @ (centre.a.T @ p)
         q = problem.col_cov.apply(b)

@@ -2,8 +2,9 @@
 
 from sidelight.solvers.linear import solve_linear
 from sidelight.solvers.path import grid, path
+from sidelight.solvers.search import Limits
 from sidelight.solvers.solution import Certificate, LinearSolution, Progress, Solution, Watch
-from sidelight.solvers.spectral import Limits, solve
+from sidelight.solvers.spectral import solve
 
 __all__ = [
     "Certificate",

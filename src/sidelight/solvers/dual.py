@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.problem import Factors, Mean, Problem, Ritz, Subspace
+from sidelight.problem import DualPoint, Factors, Mean, Problem, Ritz, Subspace
 
 Floats = NDArray[np.float64]
 
@@ -52,7 +52,7 @@ class DualProblem:
     def around(self, factors: Factors, s: Floats, h: float) -> None:
         """Move the centre of the ridge, and set its weight."""
         self.h, self._centre, self._centre_square = h, factors, float(np.sum(s**2))
-        self._subspace.centre = Factors(factors.a * h, factors.p, factors.b, factors.q)
+        self._subspace.centre = factors.weighted(h)
 
     def at(self, beta: Floats) -> Point:
         """Evaluate at ``alpha = sqrt(w) beta``."""
@@ -60,13 +60,14 @@ class DualProblem:
         self.whole = False
         self._ritz = None  # let go of the last one before the next is made
         self.beta = beta
-        self._ritz = ritz = self._subspace.follow(self._root * beta, lam)
+        self._ritz = ritz = self._subspace.follow(DualPoint(problem, self._root * beta), lam)
         s = (ritz.values[ritz.values > lam] - lam) / h
         p, q = ritz.p[:, : len(s)] * s, ritz.q[:, : len(s)]
         residual = self._root * (problem.y - problem.pattern.product(p, q))
         self.mean = Mean(0.5 * float(residual @ residual), s)
         ridge = 0.5 * h * (float(np.sum(s**2)) - self._centre_square)
-        pull = h * (self._centre_square - self._overlap(p, q))
+        overlap = float(np.sum((self._centre.a.T @ p) * (self._centre.b.T @ q)))
+        pull = h * (self._centre_square - overlap)
         self.shift = float(np.sqrt(max(2 * h * (ridge + pull), 0.0)))
         dual = float(self._root * beta @ problem.y - 0.5 * beta @ beta) - ridge
         self.whole = True
@@ -89,12 +90,6 @@ class DualProblem:
         """Return all singular vectors followed, orthonormal."""
         empty = Factors.empty(self._problem.shape)
         return empty if self._ritz is None else self._ritz.vectors()
-
-    def _overlap(self, p: Floats, q: Floats) -> float:
-        """Return the inner product of the centre with ``B``."""
-        if self._centre.rank == 0:
-            return 0.0
-        return float(np.sum((self._centre.a.T @ p) * (self._centre.b.T @ q)))
 
 
 class Ascent:

@@ -88,18 +88,15 @@ class _Hessian:
     def __init__(
         self, problem: Problem, factors: Factors, s: Floats, gradient: Gradient, lam: float
     ) -> None:
-        self._pattern, self._h = problem.pattern, problem.h
+        self._problem, self._h = problem, problem.h
         self._at = factors.contiguous()
-        self._weights = problem.weights
-        self._residual = gradient.residual
+        self._slope = gradient.slope
         self._ridge = lam + problem.h * s
 
     def times(self, step: Factors) -> tuple[Floats, Floats]:
         """Return the two sides of ``H step`` in dual coordinates."""
         at = self._at
-        a, b = self._pattern.curvature(
-            self._weights, self._residual, at.p, at.q, step.p, step.q
-        )  # fmt: skip
+        a, b = self._problem.bend(at, self._slope, step)
         a += self._ridge * step.a
         b += self._ridge * step.b
         if self._h:

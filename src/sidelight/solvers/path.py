@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.problem import Problem
+from sidelight.solvers.search import Limits
 from sidelight.solvers.solution import Solution, Watch
-from sidelight.solvers.spectral import Limits, solve
+from sidelight.solvers.spectral import solve
 
 
 def path(
