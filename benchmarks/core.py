@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import sidelight as sl
-from sidelight.evaluation import sample_unknown
+from sidelight.data import sample_unknown
 
 COLUMNS = ("part", "status", "relative gap", "rank", "seconds", "peak MB")
 

@@ -3,6 +3,7 @@
 from sidelight.covariance import Covariance, Dense, Diffusion, Features, Identity, Sum
 from sidelight.data import (
     Dataset,
+    Negatives,
     Side,
     dataset_from_frame,
     dataset_from_sparse,
@@ -10,7 +11,9 @@ from sidelight.data import (
 )
 from sidelight.errors import InputError, MissingExtraError, SidelightError
 from sidelight.models import (
+    KPMF,
     MVGP,
+    PMF,
     ConstrainedMVGP,
     Ranking,
     TraceGP,
@@ -22,7 +25,9 @@ from sidelight.models import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "KPMF",
     "MVGP",
+    "PMF",
     "ConstrainedMVGP",
     "Covariance",
     "Dataset",
@@ -32,6 +37,7 @@ __all__ = [
     "Identity",
     "InputError",
     "MissingExtraError",
+    "Negatives",
     "Ranking",
     "Side",
     "SidelightError",

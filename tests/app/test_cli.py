@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 import sidelight as sl
 from sidelight.app import printing
 from sidelight.app.cli import app
-from sidelight.evaluation import sample_unknown
+from sidelight.data import sample_unknown
 
 RATINGS = """row\tcol\tvalue
 a\tx\t1
@@ -214,7 +214,7 @@ class TestFit:
     def test_too_many_negatives(self, positives, tmp_path):
         said = refusal("fit", positives, "--negatives", 100, "--out", tmp_path / "m")
         data = sl.read_dataset(positives)
-        most = float(said.split("--negatives ")[1].split(" ")[0])
+        most = float(said.split("draw ")[1].split(" ")[0])
         assert round(most * len(data.pairs)) <= 600 - len(data.pairs)
         call_well("fit", positives, "--negatives", most, "--lam", 5, "--out", tmp_path / "m")
 

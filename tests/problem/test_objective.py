@@ -90,3 +90,47 @@ def test_rank_zero_has_the_value_of_no_mean(h):
     problem, *_, y, weights = parts(h)
     empty = Factors.empty((5, 3))
     assert problem.value(empty, LAM) == pytest.approx(0.5 * np.sum(weights * y**2), rel=1e-14)
+
+
+class TestEveryUnobservedCell:
+    """``w0`` beside the same problem with every cell of the table written out as an entry."""
+
+    W0 = 0.3
+
+    def problems(self, h):
+        """Return the whole-matrix problem, its dense twin, and where the entries are in it."""
+        _, factors, X, Z, y, weights = parts(h)
+        covs = Dense(X @ X.T), Features(Z)
+        unknown = [(m, n) for m in range(5) for n in range(3) if (m, n) not in map(tuple, PAIRS)]
+        short = Problem(PAIRS, y, weights, *covs, h, w0=self.W0)
+        zeros, light = np.zeros(len(unknown)), np.full(len(unknown), self.W0)
+        pairs, y, weights = np.vstack([PAIRS, unknown]), np.r_[y, zeros], np.r_[weights, light]
+        return short, Problem(pairs, y, weights, *covs, h), factors
+
+    @both
+    def test_value_and_gradient(self, h):
+        short, long, factors = self.problems(h)
+        mine, theirs = short.gradient(factors, LAM), long.gradient(factors, LAM)
+        assert mine.value == pytest.approx(theirs.value, rel=1e-12)
+        assert short.value(factors, LAM) == pytest.approx(theirs.value, rel=1e-12)
+        np.testing.assert_allclose(mine.a, theirs.a, rtol=1e-10)
+        np.testing.assert_allclose(mine.b, theirs.b, rtol=1e-10)
+
+    def test_curvature(self):
+        short, long, factors = self.problems(1.0)
+        rng = np.random.default_rng(2)
+        a, b = rng.normal(size=factors.a.shape), rng.normal(size=factors.b.shape)
+        step = Factors.make(a, b, short.row_cov, short.col_cov)
+        found = [p.bend(factors, p.gradient(factors, LAM).slope, step) for p in (short, long)]
+        for mine, theirs in zip(*found, strict=True):
+            np.testing.assert_allclose(mine, theirs, rtol=1e-10)
+
+    def test_dual_point(self):
+        short, long, factors = self.problems(1.0)
+        mine, theirs = (p.dual_point(p.residual(factors), factors) for p in (short, long))
+        rng = np.random.default_rng(3)
+        Q, P = rng.normal(size=(3, 2)), rng.normal(size=(5, 2))
+        np.testing.assert_allclose(mine.times(Q), theirs.times(Q), rtol=1e-10)
+        np.testing.assert_allclose(mine.times_t(P), theirs.times_t(P), rtol=1e-10)
+        assert mine.linear == pytest.approx(theirs.linear, rel=1e-12)
+        assert mine.square == pytest.approx(theirs.square, rel=1e-12)

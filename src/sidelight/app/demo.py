@@ -15,6 +15,7 @@ from rich.table import Table
 
 from sidelight.app.hpo import DiseaseGenes, load_disease_genes
 from sidelight.covariance import Diffusion, Identity
+from sidelight.data import sample_unknown
 from sidelight.errors import MissingExtraError
 from sidelight.evaluation import (
     KS,
@@ -25,7 +26,6 @@ from sidelight.evaluation import (
     neighbour_voting,
     new_rows,
     popularity,
-    sample_unknown,
 )
 from sidelight.evaluation.metrics import Array, Index
 from sidelight.models import MVGP

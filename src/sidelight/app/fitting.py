@@ -10,9 +10,8 @@ import numpy as np
 from sidelight.app.interrupt import held_back
 from sidelight.app.options import Kind
 from sidelight.app.printing import Say, progress_text
-from sidelight.data import Dataset, Side
+from sidelight.data import Dataset, Negatives, Side
 from sidelight.errors import InputError
-from sidelight.evaluation import sample_unknown
 from sidelight.models import MVGP, ConstrainedMVGP, TraceGP, covariances, load
 
 MODELS: dict[Kind, Any] = {
@@ -69,21 +68,10 @@ def with_negatives(data: Dataset, ratio: float | None, seed: int) -> Dataset:
                 remedy="leave it out",
             )
         return data
-    count = round(len(data.pairs) * (1.0 if ratio is None else ratio))
-    _check_count(data, count)
-    drawn = sample_unknown(data.pairs, data.shape, count, seed)
-    values = np.repeat([1.0, 0.0], [len(data.pairs), count])
+    zeros = Negatives(1.0 if ratio is None else ratio, seed=seed)
+    drawn = zeros.draw(data.pairs, data.shape)
+    values = np.repeat([1.0, zeros.value], [len(data.pairs), len(drawn)])
     return data.with_entries(np.concatenate([data.pairs, drawn]), values)
-
-
-def _check_count(data: Dataset, count: int) -> None:
-    unknown = data.shape[0] * data.shape[1] - len(data.pairs)
-    if count > unknown:
-        most = np.floor(1000 * unknown / len(data.pairs)) / 1000
-        raise InputError(
-            f"{count:,} negatives cannot be drawn from {unknown:,} unknown cells",
-            remedy=f"give --negatives {most:g} or less",
-        )
 
 
 def make_model(

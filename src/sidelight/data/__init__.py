@@ -14,13 +14,16 @@ of the features, else those of the entries and edges in the order of first appea
 """
 
 from sidelight.data.dataset import Dataset, Side
+from sidelight.data.negatives import Negatives, sample_unknown
 from sidelight.data.readers import Sides, dataset_from_frame, dataset_from_sparse, read_dataset
 
 __all__ = [
     "Dataset",
+    "Negatives",
     "Side",
     "Sides",
     "dataset_from_frame",
     "dataset_from_sparse",
     "read_dataset",
+    "sample_unknown",
 ]

@@ -12,7 +12,7 @@ from sidelight.evaluation.metrics import (
     recall_at,
     rmse,
 )
-from sidelight.evaluation.splits import known_entries, new_rows, sample_unknown
+from sidelight.evaluation.splits import known_entries, new_rows
 
 __all__ = [
     "KS",
@@ -28,5 +28,4 @@ __all__ = [
     "precision_at",
     "recall_at",
     "rmse",
-    "sample_unknown",
 ]

@@ -1,4 +1,4 @@
-"""Which pairs train and which test, and which unknown pairs stand in for negatives."""
+"""Which pairs train and which test."""
 
 from __future__ import annotations
 
@@ -52,39 +52,3 @@ def _folds(groups: Index, folds: int, seed: int, what: str) -> Iterator[Split]:
     fold = fold_of_group[groups]
     for test in range(folds):
         yield np.flatnonzero(fold != test), np.flatnonzero(fold == test)
-
-
-def sample_unknown(pairs: Index, shape: tuple[int, int], count: int, seed: int) -> Index:
-    """Draw distinct cells that are not among ``pairs``, each set of them equally likely.
-
-    Cells are numbered along the rows and the draw is of positions among the unknown ones, so it is
-    exact and as fast when the table is nearly full.
-
-    Parameters
-    ----------
-    pairs
-        (L, 2) array of the (row, column) to stay clear of.
-    shape
-        Of the whole table.
-    count
-        How many cells to draw.
-    seed
-        The same seed draws the same cells.
-
-    Returns
-    -------
-    Index
-        A (count, 2) array, sorted.
-    """
-    rows, columns = shape
-    taken = np.unique(np.asarray(pairs[:, 0], dtype=np.int64) * columns + pairs[:, 1])
-    unknown = rows * columns - len(taken)
-    if not 0 <= count <= unknown:
-        raise InputError(
-            f"{count} cells cannot be drawn from {unknown} unknown ones",
-            remedy=f"ask for 0 to {unknown}",
-        )
-    draws = np.random.default_rng(seed).choice(unknown, count, replace=False, shuffle=False)
-    unknown_before = taken - np.arange(len(taken))
-    cells = draws + np.searchsorted(unknown_before, draws, side="right")
-    return np.column_stack(np.divmod(np.sort(cells), columns))

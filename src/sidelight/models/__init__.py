@@ -2,13 +2,16 @@
 
 from sidelight.models.assemble import covariances
 from sidelight.models.base import PairModel
+from sidelight.models.kpmf import KPMF, PMF
 from sidelight.models.linear import MVGP
 from sidelight.models.ranking import Ranking
 from sidelight.models.spectral import ConstrainedMVGP, TraceGP, regularization_path
 from sidelight.models.storage import load
 
 __all__ = [
+    "KPMF",
     "MVGP",
+    "PMF",
     "ConstrainedMVGP",
     "PairModel",
     "Ranking",

@@ -15,10 +15,9 @@ from sidelight.covariance import Covariance, Identity
 from sidelight.data import Dataset
 from sidelight.errors import InputError
 from sidelight.models.axes import Axis
-from sidelight.models.inputs import check_entries, check_pairs, find_id, positive
+from sidelight.models.inputs import check_entries, check_pairs, find_id
 from sidelight.models.means import MeanFunction, check_mean, fit_mean
 from sidelight.models.ranking import Ranking
-from sidelight.problem import Problem
 from sidelight.solvers import Certificate, Watch
 
 Floats = NDArray[np.float64]
@@ -30,8 +29,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     row_cov: Covariance | None
     col_cov: Covariance | None
-    sigma2: float
-    mean: str
+    mean: str = "zero"
     mean_: MeanFunction
     certificate_: Certificate | None
 
@@ -51,22 +49,23 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             An (L, 2) integer array of (row, column), or a Dataset: then ``y`` is its own, and its
             ids and names come back in every answer.
         y
-            The value of each entry.
+            The value of each entry; a model that can learn from known positives alone takes None
+            for all ones.
         sample_weight
-            Multiplies the weight ``1 / sigma2`` of each entry; entries of weight 0 do not count.
+            Multiplies the weight of each entry; entries of weight 0 do not count.
         watch
             Called with the solver's progress, line by line.
         """
-        self._solve(self._prepare(X, y, sample_weight), watch)
+        self._learn(*self._prepare(X, y, sample_weight), watch)
         return self
 
     def _prepare(
         self, X: ArrayLike | Dataset, y: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> Problem:
-        """Check everything, settle ids and the mean function, and state the problem."""
+    ) -> tuple[Pairs, Floats, Floats]:
+        """Check everything; return pairs, what the mean function leaves of the values, weights."""
         data = X if isinstance(X, Dataset) else None
-        pairs, values, weights = check_entries(X, y, sample_weight)
         self._check_parameters()
+        pairs, values, weights = check_entries(X, y, sample_weight, self._takes_positives())
         self._name(data, pairs)
         rows, cols = self._rows(), self._cols()
         rows.check(pairs[:, 0])
@@ -76,16 +75,13 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.pairs_, self.n_features_in_ = pairs, 2
         self.popularity_ = np.bincount(pairs[values > 0, 1], minlength=cols.size)
         self.mean_ = fit_mean(self.mean, pairs, values, weights, rows, cols)
-        return self._problem(pairs, values - self.mean_.at(pairs, rows, cols), weights)
+        return pairs, values - self.mean_.at(pairs, rows, cols), weights
 
-    def _problem(self, pairs: Pairs, values: Floats, weights: Floats) -> Problem:
-        """State the problem of what the mean function leaves."""
-        return Problem(
-            pairs, values, weights / self.sigma2, self.row_cov_, self.col_cov_, self._ridge()
-        )
+    def _takes_positives(self) -> bool:
+        """Say whether known positives alone teach something."""
+        return False
 
     def _check_parameters(self) -> None:
-        positive(self.sigma2, "sigma2")
         check_mean(self.mean)
 
     def _name(self, data: Dataset | None, pairs: Pairs) -> None:
@@ -208,12 +204,8 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         return tags
 
     @abstractmethod
-    def _ridge(self) -> float:
-        """Return h."""
-
-    @abstractmethod
-    def _solve(self, problem: Problem, watch: Watch | None) -> None:
-        """Solve and keep the answer."""
+    def _learn(self, pairs: Pairs, values: Floats, weights: Floats, watch: Watch | None) -> None:
+        """Learn from entries of positive weight and keep the answer."""
 
     @abstractmethod
     def _means(self, pairs: Pairs, rows: Axis, cols: Axis) -> Floats:
@@ -222,6 +214,13 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _table(self, index: NDArray[np.int64], rows: Axis, cols: Axis) -> Floats:
         """Return the mean of whole rows, without the mean function."""
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what else was learnt, as plain values for the file."""
+        return {}
+
+    def _take_settings(self, settings: dict[str, Any]) -> None:
+        """Take back what ``_settings`` gave."""
 
     @abstractmethod
     def _arrays(self) -> dict[str, NDArray[Any]]:

@@ -24,12 +24,17 @@ def positive(value: float, name: str) -> None:
 
 
 def check_entries(
-    X: ArrayLike | Dataset, y: ArrayLike | None, sample_weight: ArrayLike | None
+    X: ArrayLike | Dataset,
+    y: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    positives: bool = False,
 ) -> tuple[Pairs, Floats, Floats]:
-    """Return pairs, values and weights, checked."""
+    """Return pairs, values and weights, checked; ``positives``: no values are all ones."""
     if isinstance(X, Dataset):
         y = X.values if y is None else y
     pairs = check_pairs(X.pairs if isinstance(X, Dataset) else X)
+    if y is None and positives:
+        y = np.ones(len(pairs))
     if y is None:
         raise InputError(
             "fit requires y to be passed, but the target y is None",

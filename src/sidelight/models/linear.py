@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from sidelight.covariance import Covariance
-from sidelight.models.inputs import positive
+from sidelight.models.gaussian import GaussianModel
 from sidelight.models.spread import SpreadModel
 from sidelight.problem import Problem
 from sidelight.solvers import Watch, solve_linear
 
 
-class MVGP(SpreadModel):
+class MVGP(GaussianModel, SpreadModel):
     """The matrix-variate Gaussian process, ``lam = 0``: the mean of the exact posterior.
 
     Parameters
@@ -23,7 +23,7 @@ class MVGP(SpreadModel):
     tol
         Relative duality gap at which the fit is certified.
     mean
-        "zero", or "global" for the weighted mean of the values.
+        "zero", "global", "biases" or "graph-biases": see ``mean`` in ConstrainedMVGP.
 
     Attributes
     ----------
@@ -43,10 +43,6 @@ class MVGP(SpreadModel):
     ) -> None:
         self.row_cov, self.col_cov = row_cov, col_cov
         self.sigma2, self.tol, self.mean = sigma2, tol, mean
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        positive(self.tol, "tol")
 
     def _ridge(self) -> float:
         return 1.0

@@ -13,14 +13,17 @@ from sklearn.base import clone
 from sidelight.covariance import Covariance
 from sidelight.errors import InputError
 from sidelight.models.axes import Axis
-from sidelight.models.base import Floats, PairModel, Pairs
+from sidelight.models.base import Floats
+from sidelight.models.factors import FactorModel
 from sidelight.models.inputs import positive
 from sidelight.problem import Problem, lam_max
-from sidelight.solvers import Limits, Solution, Watch, grid, path, solve
+from sidelight.solvers import Limits, Refit, Solution, Watch, grid, path, refit, solve
 
 
-class SpectralModel(PairModel):
-    """A mean ``Psi = C_M A B' C_N`` with few columns in A and B."""
+class SpectralModel(FactorModel):
+    """A mean of low rank whose rank the nuclear norm finds."""
+
+    refit_: Refit | None
 
     def __init__(
         self,
@@ -31,63 +34,45 @@ class SpectralModel(PairModel):
         tol: float = 1e-4,
         max_rank: int | None = None,
         mean: str = "zero",
+        unobserved_weight: float = 0.0,
+        refit: bool = False,
         random_state: int | None = None,
     ) -> None:
         self.row_cov, self.col_cov = row_cov, col_cov
         self.sigma2, self.lam, self.tol, self.max_rank = sigma2, lam, tol, max_rank
-        self.mean, self.random_state = mean, random_state
+        self.mean, self.unobserved_weight, self.refit = mean, unobserved_weight, refit
+        self.random_state = random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         positive(self.lam, "lam")
-        positive(self.tol, "tol")
         if self.max_rank is not None and self.max_rank < 1:
             raise InputError(f"max_rank is {self.max_rank!r}", remedy="use 1 or more, or None")
 
     def _limits(self) -> Limits:
         return Limits(self.tol, self.max_rank)
 
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(0 if self.random_state is None else self.random_state)
-
     def _solve(self, problem: Problem, watch: Watch | None) -> None:
         found = solve(problem, self.lam, self._limits(), rng=self._rng(), watch=watch)
-        self._keep(found)
+        self._keep(problem, found)
 
-    def _keep(self, found: Solution) -> None:
-        factors = found.factors.contiguous()
-        self.row_weights_, self.row_factors_ = factors.a, factors.p
-        self.col_weights_, self.col_factors_ = factors.b, factors.q
-        self.singular_values_, self.certificate_ = found.singular_values, found.certificate
+    def _keep(self, problem: Problem, found: Solution) -> None:
+        self.certificate_, self.refit_ = found.certificate, None
+        factors, values = found.factors, found.singular_values
+        if self.refit:
+            factors, values, self.refit_ = refit(problem, found, self.lam, self._rng())
+        self._keep_factors(factors, values)
 
-    def _means(self, pairs: Pairs, rows: Axis, cols: Axis) -> Floats:
-        used_rows, at_row = np.unique(pairs[:, 0], return_inverse=True)
-        used_cols, at_col = np.unique(pairs[:, 1], return_inverse=True)
-        p = rows.spread(self.row_weights_, self.row_factors_, used_rows)
-        q = cols.spread(self.col_weights_, self.col_factors_, used_cols)
-        return np.asarray(np.einsum("lr,lr->l", p[at_row], q[at_col]))
+    def _bounds(self, row: int, cols: NDArray[np.int64], rows: Axis) -> Floats | None:
+        """Bound the certified mean; a refitted one is another."""
+        return None if self.refit_ is not None else super()._bounds(row, cols, rows)
 
-    def _table(self, index: NDArray[np.int64], rows: Axis, cols: Axis) -> Floats:
-        p = rows.spread(self.row_weights_, self.row_factors_, index)
-        q = cols.spread(self.col_weights_, self.col_factors_, np.arange(cols.size))
-        return np.asarray(p @ q.T)
+    def _settings(self) -> dict[str, Any]:
+        return {"refit": None if self.refit_ is None else self.refit_.record()}
 
-    def _arrays(self) -> dict[str, NDArray[Any]]:
-        return {
-            "row_weights": self.row_weights_,
-            "row_factors": self.row_factors_,
-            "col_weights": self.col_weights_,
-            "col_factors": self.col_factors_,
-            "singular_values": self.singular_values_,
-        }
-
-    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        for name in self._names():
-            setattr(self, f"{name}_", arrays[name])
-
-    @staticmethod
-    def _names() -> tuple[str, ...]:
-        return ("row_weights", "row_factors", "col_weights", "col_factors", "singular_values")
+    def _take_settings(self, settings: dict[str, Any]) -> None:
+        made = settings["refit"]
+        self.refit_ = None if made is None else Refit.from_record(made)
 
 
 class ConstrainedMVGP(SpectralModel):
@@ -106,9 +91,21 @@ class ConstrainedMVGP(SpectralModel):
     max_rank
         Largest rank allowed; a fit that needs more is labelled "stopped".
     mean
-        "zero", or "global" for the weighted mean of the values.
+        What is taken from the values first and added to every prediction: "zero" for nothing,
+        "global" for their weighted mean, "biases" for a mean, a bias for each row and one for each
+        column, "graph-biases" for biases drawn from the covariances, so that items that covary have
+        similar ones and new items have one too. The variances of the biases are learnt.
+    unobserved_weight
+        Weight of every unobserved cell, which then counts as an entry equal to the mean function;
+        beside it, an observed entry weighs ``1 / sigma2``. For known positives: no negatives
+        need be sampled.
+    refit
+        Fit the factors found once more without the nuclear norm, which shrinks what it keeps:
+        with a ridge that, like the rank where the spectrum has a gap, held-out entries choose.
+        ``certificate_`` then speaks of the first stage; predictions and ``singular_values_`` are
+        the second stage's, described in ``refit_``, and have no bound.
     random_state
-        Seed of the solver's random starts.
+        Seed of the solver's random starts and of the entries that a refit holds out.
 
     Attributes
     ----------
@@ -116,6 +113,9 @@ class ConstrainedMVGP(SpectralModel):
         The proof: status, objective, dual, relative_gap, rank, bound, seconds, trace.
     singular_values_
         Those of ``B`` in ``Psi = G_M B G_N'``.
+    refit_
+        The second stage: rank, ridge, objective, held_out, seconds, and the certified rank and
+        singular values; None without one.
     """
 
     def _ridge(self) -> float:
@@ -148,10 +148,10 @@ def regularization_path(
     nonzero mean down to ``ratio`` times it. The model given is not fitted itself.
     """
     prepared = clone(model)
-    problem = prepared._prepare(X, y, sample_weight)
+    problem = prepared._problem(*prepared._prepare(X, y, sample_weight))
     rng = prepared._rng()
     values = grid(lam_max(problem, rng), count, ratio) if lams is None else np.atleast_1d(lams)
     for lam, found in path(problem, map(float, values), prepared._limits(), rng=rng):
         fitted = copy(prepared).set_params(lam=lam)
-        fitted._keep(found)
+        fitted._keep(problem, found)
         yield fitted

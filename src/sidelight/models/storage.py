@@ -21,6 +21,7 @@ from safetensors.numpy import save as serialise
 from sidelight.covariance import covariance_from_state
 from sidelight.errors import InputError
 from sidelight.models.base import PairModel
+from sidelight.models.kpmf import KPMF, PMF
 from sidelight.models.linear import MVGP
 from sidelight.models.means import MeanFunction
 from sidelight.models.spectral import ConstrainedMVGP, TraceGP
@@ -28,9 +29,7 @@ from sidelight.solvers import Certificate, Progress
 
 _FORMAT = 1
 _KINDS: dict[str, type[PairModel]] = {
-    "ConstrainedMVGP": ConstrainedMVGP,
-    "TraceGP": TraceGP,
-    "MVGP": MVGP,
+    kind.__name__: kind for kind in (ConstrainedMVGP, TraceGP, MVGP, KPMF, PMF)
 }
 _TEXTS = ("row_ids_", "col_ids_", "row_names_", "col_names_")
 
@@ -86,6 +85,7 @@ def _state(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if getattr(model, name) is not None:
             arrays |= _packed(name, getattr(model, name))
     settings["certificate"] = model.certificate_ and asdict(model.certificate_)
+    settings["learnt"] = model._settings()
     return settings, arrays
 
 
@@ -102,6 +102,7 @@ def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairMod
     for name in _TEXTS:
         setattr(model, name, _unpacked(name, arrays))
     model.certificate_ = _certificate(settings["certificate"])
+    model._take_settings(settings["learnt"])
     model._restore(arrays)
     return model
 

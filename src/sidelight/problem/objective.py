@@ -67,6 +67,14 @@ class Problem:
         self.weights = np.asarray(weights, float)[self.pattern.order]
         self.cells = w0 / self.pattern.repeats() if w0 > 0 else np.zeros(0)
 
+    def part(self, kept: NDArray[np.bool_], h: float | None = None) -> Problem:
+        """Return the problem of some of the entries (in the pattern's order), or another ridge."""
+        pattern = self.pattern
+        pairs = np.column_stack([pattern.rows[kept], pattern.cols[kept]])
+        ridge = self.h if h is None else h
+        sides = self.row_cov, self.col_cov
+        return Problem(pairs, self.y[kept], self.weights[kept], *sides, h=ridge, w0=self.w0)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the table."""

@@ -6,6 +6,8 @@ All inner products are those of U and V, read off their dual coordinates
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,26 +20,44 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effort:
-    """How hard to try: outer steps, inner steps of each, and the inner reduction asked for."""
+    """How hard to try.
+
+    Outer steps, inner steps of each, the inner reduction asked for, and the relative fall of the
+    objective under which a step was the last.
+    """
 
     outer: int
     inner: int
     reduction: float = 0.1
+    least: float = 1e-12
 
 
 def newton(
     problem: Problem, factors: Factors, lam: float, effort: Effort
-) -> tuple[Factors, Floats]:
-    """Lower the objective over factors of this rank; return them balanced, with their values."""
+) -> Iterator[tuple[Factors, float]]:
+    """Lower the objective over factors of this rank; yield them and their value, step by step.
+
+    The last ones are stationary, as far as the effort allows.
+    """
     factors, s = factors.balanced()
     for _ in range(effort.outer):
         gradient = problem.gradient(factors, lam)
+        yield factors, gradient.value
         step = _direction(problem, factors, s, gradient, lam, effort)
         moved = _search(problem, factors, step, gradient, lam)
         if moved is None:
+            return
+        factors, s = moved[0].balanced()
+        if gradient.value - moved[1] <= effort.least * gradient.value:
             break
-        factors, s = moved.balanced()
-    return factors, s
+    yield factors, problem.value(factors, lam)
+
+
+def newton_last(
+    problem: Problem, factors: Factors, lam: float, effort: Effort
+) -> tuple[Factors, float]:
+    """Return what ``newton`` yields last."""
+    return deque(newton(problem, factors, lam, effort), maxlen=1)[0]
 
 
 def _dot(x: Factors, y: Factors) -> float:
@@ -108,13 +128,14 @@ class _Hessian:
 
 def _search(
     problem: Problem, factors: Factors, step: Factors, gradient: Gradient, lam: float
-) -> Factors | None:
+) -> tuple[Factors, float] | None:
     """Halve the step until the objective falls enough; None when rounding leaves nothing."""
     slope = float(np.vdot(step.p, gradient.a) + np.vdot(step.q, gradient.b))
     length = 1.0
     while length > 1e-6 and slope < 0:
         moved = factors.moved(step, length)
-        if problem.value(moved, lam) <= gradient.value + 1e-4 * length * slope:
-            return moved
+        value = problem.value(moved, lam)
+        if value <= gradient.value + 1e-4 * length * slope:
+            return moved, value
         length /= 2
     return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.problem import DualPoint, Factors, Gap, Mean, Problem, Subspace, duality_gap
-from sidelight.solvers.newton import Effort, newton
+from sidelight.solvers.newton import Effort, newton_last
 from sidelight.solvers.solution import Solution, Trace, certificate
 
 Floats = NDArray[np.float64]
@@ -85,7 +85,8 @@ class Search(ABC):
     def _cut(self, factors: Factors, most: int) -> tuple[Factors, Floats]:
         """Lower the objective over factors of the rank allowed, from the leading ones."""
         effort = Effort(outer=30, inner=100, reduction=0.01)
-        return newton(self._problem, factors.leading(most), self._lam, effort)
+        found, _ = newton_last(self._problem, factors.leading(most), self._lam, effort)
+        return found.balanced()
 
 
 def curvature(problem: Problem, rng: np.random.Generator) -> float:

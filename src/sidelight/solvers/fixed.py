@@ -1,0 +1,71 @@
+"""Factors of a rank that is given, from random starts: what matrix factorisation does.
+
+The problem is not convex. The certificate holds all the same: its dual bounds the objective of the
+best mean of any rank, so that it tells an optimum from a local one, or from a rank too small.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.problem import Factors, Mean, Problem, duality_gap
+from sidelight.solvers.newton import Effort, newton
+from sidelight.solvers.solution import Solution, Trace, Watch, certificate
+
+Floats = NDArray[np.float64]
+
+_EFFORT = Effort(outer=200, inner=60)
+_START = 0.1  # size of the first mean's entries, relative to the values'
+
+
+def solve_fixed(
+    problem: Problem,
+    lam: float,
+    rank: int,
+    tol: float,
+    *,
+    restarts: int = 1,
+    rng: np.random.Generator,
+    watch: Watch | None = None,
+) -> Solution:
+    """Minimise over factors of this rank; of several random starts the best is kept."""
+    trace = Trace(watch)
+    best, value, stopped = Factors.empty(problem.shape), np.inf, ""
+    try:
+        for _ in range(restarts):
+            for factors, found in newton(problem, _start(problem, rank, rng), lam, _EFFORT):
+                trace.note(factors.rank, found, np.inf)
+                if found < value:
+                    best, value = factors, found
+    except KeyboardInterrupt:
+        stopped, trace.watch = "interrupted", None
+    return _certified(problem, lam, best, tol, rng, trace, stopped)
+
+
+def _start(problem: Problem, rank: int, rng: np.random.Generator) -> Factors:
+    """Draw factors from the prior, their product small beside the values."""
+    a, b = (rng.standard_normal((size, rank)) for size in problem.shape)
+    factors = Factors.make(a, b, problem.row_cov, problem.col_cov)
+    psi = problem.pattern.product(factors.p, factors.q)
+    size = float(np.sqrt(np.mean(problem.y**2) / max(float(np.mean(psi**2)), 1e-300)))
+    return factors.scaled(np.full(rank, np.sqrt(_START * size)))
+
+
+def _certified(
+    problem: Problem,
+    lam: float,
+    factors: Factors,
+    tol: float,
+    rng: np.random.Generator,
+    trace: Trace,
+    stopped: str,
+) -> Solution:
+    factors, s = factors.balanced()
+    residual = problem.residual(factors)
+    mean, unit = Mean(problem.loss(residual, factors), s), factors.scaled(1 / np.sqrt(s))
+    point = problem.dual_point(residual, factors)
+    gap = duality_gap(problem, mean, point, unit, lam, tol, rng)
+    reason = stopped or f"a stationary point of rank {len(s)}; the gap is to the best of any rank"
+    proof = certificate(gap.primal, gap.dual, len(s), problem.h, tol, trace, reason)
+    return Solution(factors, s, -residual, proof)

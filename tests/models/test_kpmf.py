@@ -1,0 +1,70 @@
+"""Fixed rank: stationary, seeded, and certified exactly when the best of any rank was found."""
+
+import numpy as np
+import pytest
+
+import sidelight as sl
+
+RING = np.roll(np.eye(20), 1, axis=0) + np.roll(np.eye(20), -1, axis=0)
+RNG = np.random.default_rng(1)
+X = np.argwhere(RNG.random((20, 12)) < 0.6)
+TABLE = 2 * RNG.standard_normal((20, 2)) @ RNG.standard_normal((2, 12))
+Y = TABLE[tuple(X.T)] + 0.1 * RNG.standard_normal(len(X))
+COV = sl.Diffusion(RING)
+
+
+def test_a_rank_that_suffices_finds_the_certified_optimum():
+    convex = sl.TraceGP(COV, None, sigma2=0.2, lam=1.0, tol=1e-8).fit(X, Y)
+    enough = convex.certificate_.rank + 1
+    model = sl.KPMF(COV, None, n_factors=enough, sigma2=0.2, tol=1e-6, restarts=3).fit(X, Y)
+    assert model.certificate_.status == "certified"
+    assert model.certificate_.objective == pytest.approx(convex.certificate_.objective, rel=1e-6)
+    np.testing.assert_allclose(model.predict(X), convex.predict(X), atol=1e-3)
+
+
+def test_a_rank_too_small_is_stationary_and_not_certified():
+    model = sl.KPMF(COV, sl.Identity(12), n_factors=1, sigma2=0.2).fit(X, Y)
+    proof = model.certificate_
+    assert (proof.status, proof.rank, proof.bound) == ("stopped", 1, None)
+    assert "stationary point of rank 1" in proof.reason
+    slope = np.zeros((20, 12))
+    slope[tuple(X.T)] = (model.predict(X) - Y) / 0.2
+    A, P, B, Q = model.row_weights_, model.row_factors_, model.col_weights_, model.col_factors_
+    np.testing.assert_allclose(slope @ Q, -A, atol=1e-4 * np.abs(A).max())
+    np.testing.assert_allclose(slope.T @ P, -B, atol=1e-4 * np.abs(B).max())
+    loss = np.sum((Y - model.predict(X)) ** 2) / 0.4
+    ridge = 0.5 * (np.sum(A * P) + np.sum(B * Q))
+    assert proof.objective == pytest.approx(loss + ridge, rel=1e-9)
+
+
+def test_restarts_only_lower_the_objective():
+    found = [
+        sl.KPMF(COV, None, n_factors=2, sigma2=0.2, restarts=k, random_state=5).fit(X, Y)
+        for k in (1, 4)
+    ]
+    first, best = (model.certificate_.objective for model in found)
+    assert best <= first * (1 + 1e-12)
+
+
+def test_the_seed_decides():
+    one, same, other = (
+        sl.PMF(n_factors=2, sigma2=0.2, random_state=s).fit(X, Y).row_factors_ for s in (1, 1, 2)
+    )
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+def test_pmf_is_kpmf_without_side_information():
+    given = {"n_factors": 3, "sigma2": 0.2}
+    plain = sl.KPMF(sl.Identity(20), sl.Identity(12), **given).fit(X, Y)
+    model = sl.PMF(COV, None, **given).fit(X, Y)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    assert model.row_cov is COV
+    np.testing.assert_array_equal(model.scores([20], new_rows=1), 0.0)
+
+
+@pytest.mark.parametrize("settings", [{"n_factors": 0}, {"restarts": 0}, {"n_factors": 1.5}])
+def test_settings_without_meaning_are_refused(settings):
+    name = next(iter(settings))
+    with pytest.raises(sl.InputError, match=f"{name} is"):
+        sl.KPMF(**settings).fit(X, Y)
