@@ -1,6 +1,15 @@
 """Predict the missing entries of a table from the known ones and from side information."""
 
-from sidelight.covariance import Covariance, Dense, Diffusion, Features, Identity, Sum
+from sidelight.covariance import (
+    Covariance,
+    Dense,
+    Diffusion,
+    Features,
+    Identity,
+    RandomWalk,
+    SharedEntries,
+    Sum,
+)
 from sidelight.data import (
     Dataset,
     Negatives,
@@ -14,12 +23,18 @@ from sidelight.models import (
     KPMF,
     MVGP,
     PMF,
+    Bagged,
+    Bias,
     ConstrainedMVGP,
+    Popularity,
+    ProDiGe,
+    Propagation,
     Ranking,
     TraceGP,
     covariances,
     load,
     regularization_path,
+    row_kernel,
 )
 
 __version__ = "0.1.0"
@@ -28,6 +43,8 @@ __all__ = [
     "KPMF",
     "MVGP",
     "PMF",
+    "Bagged",
+    "Bias",
     "ConstrainedMVGP",
     "Covariance",
     "Dataset",
@@ -38,7 +55,12 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "Negatives",
+    "Popularity",
+    "ProDiGe",
+    "Propagation",
+    "RandomWalk",
     "Ranking",
+    "SharedEntries",
     "Side",
     "SidelightError",
     "Sum",
@@ -50,4 +72,5 @@ __all__ = [
     "load",
     "read_dataset",
     "regularization_path",
+    "row_kernel",
 ]

@@ -16,6 +16,8 @@ from sidelight.covariance import (
     Diffusion,
     Features,
     Identity,
+    RandomWalk,
+    SharedEntries,
     Sum,
     covariance_from_state,
 )
@@ -56,6 +58,19 @@ def heat_truth(adjacency, links, a, b):
     L[size:, :size] = -K
     heat = sl.expm(-a / 2 * L)
     return heat @ heat.T + b * np.eye(len(L))
+
+
+def walk_truth(adjacency, links, alpha):
+    """Let the new nodes be ``alpha K`` of the known ones plus noise of their own."""
+    size, degree = len(adjacency), adjacency.sum(axis=1)
+    scale = np.array([d**-0.5 if d > 0 else 0.0 for d in degree])
+    known = (1 - alpha) * np.linalg.inv(np.eye(size) - alpha * scale[:, None] * adjacency * scale)
+    K = np.zeros_like(links)
+    for i, j in zip(*np.nonzero(links), strict=True):
+        K[i, j] = links[i, j] / np.sqrt(links[i].sum() * max(degree[j], links[i, j]))
+    across = alpha * K @ known
+    among = alpha * across @ K.T + (1 - alpha) * np.eye(len(links))
+    return np.block([[known, across.T], [across, among]])
 
 
 def listening(size):
@@ -290,6 +305,19 @@ class TestDiffusionWithoutHeat(TestDiffusionUnweighted):
     weighted, a, b = True, 0.0, 0.5
 
 
+class TestRandomWalk(Contract):
+    alpha = 0.8
+
+    def case(self, size):
+        adjacency, links = graph(size, weighted=True), listening(size)
+        C = RandomWalk(sp.coo_array(adjacency), self.alpha)
+        return Case(C, walk_truth(adjacency, links, self.alpha), links)
+
+
+class TestRandomWalkFar(TestRandomWalk):
+    alpha = 0.99
+
+
 class TestFeaturesLinear(Contract):
     def case(self, size):
         X = features(size + NEW)
@@ -317,6 +345,18 @@ class TestFeaturesCosine(Contract):
 
 class TestFeaturesCosineSparse(TestFeaturesCosine):
     form = staticmethod(sp.csr_array)
+
+
+class TestSharedEntries(Contract):
+    def case(self, size):
+        pattern = np.random.default_rng(4).random((size + NEW, 7)) < 0.4
+        pattern[2] = False
+        lengths = np.sqrt(pattern.sum(axis=1))
+        shared = pattern.astype(float) @ pattern.T
+        scale = np.outer(lengths, lengths)
+        truth = np.divide(shared, scale, where=scale > 0, out=np.zeros_like(shared))
+        values = sp.coo_array(pattern[:size] * 3.5)
+        return Case(SharedEntries(values), truth, pattern[size:])
 
 
 def pairwise_kernel(X, Z, kernel, scale):

@@ -80,7 +80,7 @@ def test_more_than_ten_parts_keep_their_arrays_apart():
 
 @pytest.mark.parametrize("settings", [{"kind": "Magic"}, {}])
 def test_refuses_an_unknown_kind(settings):
-    with pytest.raises(InputError, match="is unknown; use one of Identity, Diffusion, Dense"):
+    with pytest.raises(InputError, match="is unknown; use one of Identity, Diffusion, RandomWalk"):
         covariance_from_state(settings, {})
 
 

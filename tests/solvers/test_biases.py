@@ -72,7 +72,7 @@ def test_the_variances_are_a_fixed_point_of_the_marginal_likelihood(rows, cols):
     assert beta @ beta / (len(beta) - sum(spent) - 1) == pytest.approx(found.noise, rel=0.02)
     for side, freedom in zip(sides, spent, strict=True):
         energy = side.weights @ side.images / side.variance
-        assert energy == pytest.approx(freedom, rel=0.05)  # random signs estimate the trace
+        assert energy == pytest.approx(freedom, rel=0.1)  # random signs estimate the trace
 
 
 def test_the_variances_are_those_of_the_world():

@@ -8,12 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance import Covariance, Diffusion, Features, Identity, Sum
+from sidelight.covariance import (
+    Covariance,
+    Diffusion,
+    Features,
+    Identity,
+    RandomWalk,
+    SharedEntries,
+    Sum,
+)
 from sidelight.data.columns import Index, is_number, read_pairs
 from sidelight.data.dataset import near
 from sidelight.data.headers import ENTRIES, find_triple
 from sidelight.data.tables import Table, open_table
 from sidelight.errors import InputError
+
+_GRAPHS = (Diffusion, RandomWalk)
 
 
 def find_row(model: Any, wanted: str) -> int:
@@ -58,14 +68,17 @@ class NewRow:
         return made if isinstance(covariance, Sum) else made[0]
 
     def _check_used(self, parts: tuple[Covariance, ...]) -> None:
-        _check_used("--new-links", self._links, "graph", _has(parts, Diffusion))
-        _check_used("--new-features", self._features, "features", _has(parts, Features))
+        described = any(type(part) is Features for part in parts)
+        _check_used("--new-links", self._links, "graph", _has(parts, *_GRAPHS))
+        _check_used("--new-features", self._features, "features", described)
 
     def _part(self, part: Covariance) -> Any:
-        if isinstance(part, Diffusion):
+        if isinstance(part, _GRAPHS):
             links = np.zeros((1, part.size))
             links[0, self._links] = 1.0
             return links
+        if isinstance(part, SharedEntries):  # a new row has no entries yet
+            return np.zeros((1, part.width))
         if isinstance(part, Features):
             return np.array([self._features])
         if isinstance(part, Identity):
@@ -76,8 +89,8 @@ class NewRow:
         )
 
 
-def _has(parts: tuple[Covariance, ...], kind: type[Covariance]) -> bool:
-    return any(isinstance(part, kind) for part in parts)
+def _has(parts: tuple[Covariance, ...], *kinds: type[Covariance]) -> bool:
+    return any(isinstance(part, kinds) for part in parts)
 
 
 def _check_used(option: str, given: object, what: str, there: bool) -> None:

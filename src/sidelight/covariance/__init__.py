@@ -5,7 +5,9 @@ from sidelight.covariance.dense import Dense
 from sidelight.covariance.diffusion import Diffusion
 from sidelight.covariance.features import Features
 from sidelight.covariance.identity import Identity
+from sidelight.covariance.shared import SharedEntries
 from sidelight.covariance.sums import Sum, covariance_from_state
+from sidelight.covariance.walk import RandomWalk
 
 __all__ = [
     "Covariance",
@@ -14,6 +16,8 @@ __all__ = [
     "Diffusion",
     "Features",
     "Identity",
+    "RandomWalk",
+    "SharedEntries",
     "Sum",
     "covariance_from_state",
 ]

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Covariance, Cross, Index
-from sidelight.covariance.chebyshev import coefficients
+from sidelight.covariance.base import Array, Cross
+from sidelight.covariance.functions import LaplacianFunction, linked, normalised
 from sidelight.covariance.graph import Graph
-from sidelight.covariance.inputs import amount, columns, matrix, nonnegative, picked
+from sidelight.covariance.inputs import amount, columns, matrix, nonnegative
 
 _BLOCK = 64  # items whose columns are worked out at a time
 
 
-class Diffusion(Covariance):
+class Diffusion(LaplacianFunction):
     """Heat over a graph, ``C = exp(-a L) + b I`` with ``L = I - D^-1/2 A D^-1/2``.
 
-    An isolated node has ``L = 1``. The root is the symmetric one. Both are polynomials of the
-    sparse ``A``, exact to rounding, so that no dense matrix is made at any size.
+    An isolated node has ``L = 1``. ``C`` and its symmetric root are polynomials of the sparse
+    ``A``, exact to rounding, so that no dense matrix is made at any size.
 
     Parameters
     ----------
@@ -40,43 +38,14 @@ class Diffusion(Covariance):
         self.graph = adjacency if isinstance(adjacency, Graph) else Graph(adjacency)
         self.size = self.root_size = self.graph.size
 
-    def expansion(self, function: Callable[[Array], Array]) -> Array:
-        """Return the Chebyshev coefficients of ``function`` of ``L`` in the matrix ``I - L``."""
-        return coefficients(lambda t: function(1.0 - t))
-
     def _variance(self, x: Array) -> Array:
         return np.asarray(np.exp(-self.a * x) + self.b)
-
-    @cached_property
-    def _apply(self) -> Array:
-        return self.expansion(self._variance)
 
     @cached_property
     def _root(self) -> Array:
         if self.b == 0:
             return self.expansion(lambda x: np.exp(-self.a / 2 * x))
-        return self.expansion(lambda x: np.sqrt(self._variance(x)))
-
-    def apply(self, X: Array) -> Array:
-        """Multiply ``C @ X``."""
-        return self.graph.polynomial(self._apply, columns(X, self.size))
-
-    def root(self, X: Array) -> Array:
-        """Multiply by the symmetric square root of ``C``."""
-        return self.graph.polynomial(self._root, columns(X, self.size))
-
-    root_t = root
-
-    def diagonal(self, index: Index | None = None) -> Array:
-        """Return the prior variances; each node asked costs half a polynomial."""
-        nodes = np.arange(self.size) if index is None else picked(index, self.size)
-        blocks = range(0, len(nodes), _BLOCK)
-        found = [self.graph.diagonal(self._apply, nodes[i : i + _BLOCK]) for i in blocks]
-        return np.concatenate([np.zeros(0), *found])
-
-    def rows(self, index: Index) -> Array:
-        """Return ``C[index]``, dense, one row for each node asked."""
-        return super().rows(picked(index, self.size))
+        return super()._root
 
     def cross(self, new: Any) -> Listeners:
         """Place new nodes by their links to the known ones.
@@ -96,25 +65,15 @@ class Diffusion(Covariance):
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return ``a``, ``b`` and the links."""
-        settings = {"kind": "Diffusion", "a": self.a, "b": self.b}
-        graph = self.graph
-        return settings, {
-            "data": graph.weights,
-            "indices": graph.indices,
-            "indptr": graph.indptr,
-        }
+        return {"kind": "Diffusion", "a": self.a, "b": self.b}, self._links()
 
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Make the operator that ``state`` described."""
-        size = len(arrays["indptr"]) - 1
-        data = np.broadcast_to(arrays["data"], arrays["indices"].shape)
-        links = sp.csr_array((data, arrays["indices"], arrays["indptr"]), shape=(size, size))
-        return cls(links, settings["a"], settings["b"])
+        return cls(linked(arrays), settings["a"], settings["b"])
 
-    def __repr__(self) -> str:
-        graph = f"{self.size} nodes, {self.graph.links // 2} edges"
-        return f"Diffusion({graph}, a={self.a:g}, b={self.b:g})"
+    def _settings(self) -> str:
+        return f"a={self.a:g}, b={self.b:g}"
 
 
 class Listeners(Cross):
@@ -127,7 +86,7 @@ class Listeners(Cross):
     """
 
     def __init__(self, known: Diffusion, links: Any) -> None:
-        self._diffusion, self._links = known, _normalised(links, known.graph.degree)
+        self._diffusion, self._links = known, normalised(links, known.graph.degree)
         self.size, self.known = links.shape[0], known.size
 
     def _noise(self, x: Array) -> Array:
@@ -172,13 +131,3 @@ class Listeners(Cross):
         blocks = range(0, self.size, _BLOCK)
         found = [(self._loadings(i, i + _BLOCK) ** 2).sum(axis=0) for i in blocks]
         return np.concatenate([np.zeros(0), *found]) + self._alone
-
-
-def _normalised(links: Any, degree: Array) -> sp.csr_array[Any]:
-    """Return ``w_ij / sqrt(d_i max(d_j, w_ij))`` for the links of new nodes."""
-    links = sp.coo_array(links)
-    row, column = links.coords
-    total = np.asarray(links.sum(axis=1)).ravel()
-    reach = np.maximum(degree[column], links.data)
-    weights = links.data / np.sqrt(total[row] * reach)
-    return sp.csr_array((weights, (row, column)), shape=links.shape)

@@ -135,6 +135,11 @@ class Features(Covariance):
         return self._similarity(X, self._X[self.landmarks]) @ self._whitening
 
     @property
+    def width(self) -> int:
+        """Count the features."""
+        return int(self._X.shape[1])
+
+    @property
     def root_size(self) -> int:  # type: ignore[override]
         """Columns of the root."""
         return int(self._root.shape[1])
@@ -206,7 +211,8 @@ class Features(Covariance):
 
     def __repr__(self) -> str:
         landmarks = "" if self.landmarks is None else f", {len(self.landmarks)} landmarks"
-        return f"Features({self.size} items x {self._X.shape[1]}, {self.kernel}{landmarks})"
+        items = f"{self.size} items x {self.width}"
+        return f"{type(self).__name__}({items}, {self.kernel}{landmarks})"
 
 
 class Mapped(Cross):

@@ -14,6 +14,8 @@ from sidelight.covariance.diffusion import Diffusion
 from sidelight.covariance.features import Features
 from sidelight.covariance.identity import Identity
 from sidelight.covariance.inputs import amount, columns, picked
+from sidelight.covariance.shared import SharedEntries
+from sidelight.covariance.walk import RandomWalk
 from sidelight.errors import InputError
 
 
@@ -152,8 +154,10 @@ class SumCross(Cross):
 _KINDS: dict[str, type[Covariance]] = {
     "Identity": Identity,
     "Diffusion": Diffusion,
+    "RandomWalk": RandomWalk,
     "Dense": Dense,
     "Features": Features,
+    "SharedEntries": SharedEntries,
     "Sum": Sum,
 }
 

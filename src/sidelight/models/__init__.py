@@ -1,9 +1,12 @@
 """Models: scikit-learn estimators over pairs (row, column)."""
 
 from sidelight.models.assemble import covariances
+from sidelight.models.bagged import Bagged
 from sidelight.models.base import PairModel
+from sidelight.models.baselines import Bias, Popularity, Propagation
 from sidelight.models.kpmf import KPMF, PMF
 from sidelight.models.linear import MVGP
+from sidelight.models.prodige import ProDiGe, row_kernel
 from sidelight.models.ranking import Ranking
 from sidelight.models.spectral import ConstrainedMVGP, TraceGP, regularization_path
 from sidelight.models.storage import load
@@ -12,11 +15,17 @@ __all__ = [
     "KPMF",
     "MVGP",
     "PMF",
+    "Bagged",
+    "Bias",
     "ConstrainedMVGP",
     "PairModel",
+    "Popularity",
+    "ProDiGe",
+    "Propagation",
     "Ranking",
     "TraceGP",
     "covariances",
     "load",
     "regularization_path",
+    "row_kernel",
 ]

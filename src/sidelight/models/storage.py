@@ -18,19 +18,36 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as serialise
 
-from sidelight.covariance import covariance_from_state
+from sidelight.covariance import Covariance, covariance_from_state
 from sidelight.errors import InputError
+from sidelight.models.bagged import Bagged
 from sidelight.models.base import PairModel
+from sidelight.models.baselines import Bias, Popularity, Propagation
 from sidelight.models.kpmf import KPMF, PMF
 from sidelight.models.linear import MVGP
 from sidelight.models.means import MeanFunction
+from sidelight.models.prodige import ProDiGe
 from sidelight.models.spectral import ConstrainedMVGP, TraceGP
 from sidelight.solvers import Certificate, Progress
 
-_FORMAT = 1
-_KINDS: dict[str, type[PairModel]] = {
-    kind.__name__: kind for kind in (ConstrainedMVGP, TraceGP, MVGP, KPMF, PMF)
+_FORMAT = 2
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        ConstrainedMVGP,
+        TraceGP,
+        MVGP,
+        KPMF,
+        PMF,
+        ProDiGe,
+        Popularity,
+        Bias,
+        Propagation,
+        Bagged,
+    )
 }
+_SIDES = ("row_cov", "col_cov")
+_OBJECTS = (*_SIDES, "model", "negatives")  # parameters that JSON cannot hold
 _TEXTS = ("row_ids_", "col_ids_", "row_names_", "col_names_")
 
 
@@ -72,35 +89,91 @@ def _settings(header: str | None, path: Path) -> dict[str, Any]:
 
 
 def _state(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    arrays = {"pairs": model.pairs_, "popularity": model.popularity_, **model._arrays()}
-    arrays |= {f"mean.{name}": part for name, part in model.mean_.arrays().items()}
-    settings: dict[str, Any] = {"format": _FORMAT, "kind": type(model).__name__}
-    plain = model.get_params(deep=False)
-    given = {side: plain.pop(side) is not None for side in ("row_cov", "col_cov")}
-    settings |= {"parameters": plain, "given": given}
-    for side in ("row_cov", "col_cov"):
-        settings[side], parts = getattr(model, f"{side}_").state()
-        arrays |= {f"{side}.{name}": part for name, part in parts.items()}
+    settings, arrays = _learnt(model)
+    covs, parts = _covariances(model)
+    settings, arrays = settings | covs, arrays | parts
     for name in _TEXTS:
         if getattr(model, name) is not None:
             arrays |= _packed(name, getattr(model, name))
-    settings["certificate"] = model.certificate_ and asdict(model.certificate_)
-    settings["learnt"] = model._settings()
+    if isinstance(model, Bagged):
+        shared, parts = _covariances(model.models_[0])  # the same for all of them
+        members = [_learnt(member) for member in model.models_]
+        settings |= {"shared": shared, "members": [inner for inner, _ in members]}
+        arrays |= _prefixed("shared.", parts)
+        for i, (_, inner) in enumerate(members):
+            arrays |= _prefixed(f"{i}.", inner)
+    return settings, arrays
+
+
+def _learnt(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what a model is and has learnt, without its covariances, ids and names."""
+    plain = model.get_params(deep=False)
+    given = {side: getattr(model, side) is not None for side in _SIDES}
+    settings = {
+        "format": _FORMAT,
+        "kind": type(model).__name__,
+        "parameters": {name: value for name, value in plain.items() if name not in _OBJECTS},
+        "given": given,
+        "certificate": model.certificate_ and asdict(model.certificate_),
+        "learnt": model._settings(),
+    }
+    arrays = {"pairs": model.pairs_, "popularity": model.popularity_, **model._arrays()}
+    return settings, arrays | _prefixed("mean.", model.mean_.arrays())
+
+
+def _covariances(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    settings: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    for side in _SIDES:
+        settings[side], parts = getattr(model, f"{side}_").state()
+        arrays |= _prefixed(f"{side}.", parts)
     return settings, arrays
 
 
 def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairModel:
-    covs = {
-        side: covariance_from_state(settings[side], _under(f"{side}.", arrays))
-        for side in ("row_cov", "col_cov")
+    covs = _restored(settings, arrays)
+    if settings["kind"] == "Bagged":
+        shared = _restored(settings["shared"], _under("shared.", arrays))
+        members = [
+            _taught(_made(inner, shared), inner, shared, _under(f"{i}.", arrays))
+            for i, inner in enumerate(settings["members"])
+        ]
+        model: PairModel = Bagged(
+            _made(settings["members"][0] | {"given": settings["given"]}, covs),
+            **settings["parameters"],
+        )
+        model.models_ = members
+    else:
+        model = _made(settings, covs)
+    _taught(model, settings, covs, arrays)
+    for name in _TEXTS:
+        setattr(model, name, _unpacked(name, arrays))
+    return model
+
+
+def _restored(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Covariance]:
+    return {
+        side: covariance_from_state(settings[side], _under(f"{side}.", arrays)) for side in _SIDES
     }
+
+
+def _made(settings: dict[str, Any], covs: dict[str, Covariance]) -> PairModel:
+    """Make the model, not fitted, with the covariances that it was given."""
     given = {side: cov if settings["given"][side] else None for side, cov in covs.items()}
-    model = _KINDS[settings["kind"]](**settings["parameters"], **given)
+    made: PairModel = _KINDS[settings["kind"]](**settings["parameters"], **given)
+    return made
+
+
+def _taught(
+    model: PairModel,
+    settings: dict[str, Any],
+    covs: dict[str, Covariance],
+    arrays: dict[str, NDArray[Any]],
+) -> PairModel:
+    """Give a model back what it had learnt."""
     model.row_cov_, model.col_cov_ = covs["row_cov"], covs["col_cov"]
     model.pairs_, model.popularity_, model.n_features_in_ = arrays["pairs"], arrays["popularity"], 2
     model.mean_ = MeanFunction.from_arrays(_under("mean.", arrays))
-    for name in _TEXTS:
-        setattr(model, name, _unpacked(name, arrays))
     model.certificate_ = _certificate(settings["certificate"])
     model._take_settings(settings["learnt"])
     model._restore(arrays)
@@ -112,6 +185,10 @@ def _certificate(lines: dict[str, Any] | None) -> Certificate | None:
         return None
     trace = tuple(Progress(**line) for line in lines["trace"])
     return Certificate(**(lines | {"trace": trace}))
+
+
+def _prefixed(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    return {f"{prefix}{name}": array for name, array in arrays.items()}
 
 
 def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -8,12 +8,14 @@ from sidelight.solvers.refit import Refit, refit
 from sidelight.solvers.search import Limits
 from sidelight.solvers.solution import Certificate, LinearSolution, Progress, Solution, Watch
 from sidelight.solvers.spectral import solve
+from sidelight.solvers.svm import Machine, solve_svm
 
 __all__ = [
     "Biases",
     "Certificate",
     "Limits",
     "LinearSolution",
+    "Machine",
     "Progress",
     "Refit",
     "Side",
@@ -26,4 +28,5 @@ __all__ = [
     "solve",
     "solve_fixed",
     "solve_linear",
+    "solve_svm",
 ]

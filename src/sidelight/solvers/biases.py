@@ -30,6 +30,7 @@ Pairs = NDArray[np.int64]
 _ROUNDS, _STEPS = 60, 2000
 _SETTLED = 3e-3  # relative change of every variance at which they are known
 _ROUGH, _EXACT = 1e-2, 1e-11  # residuals of the systems, while learning and at the end
+_FEW = 300  # entries for which degrees of freedom are counted without random signs
 _SIGNS = 200_000  # random signs altogether, in few vectors for many entries
 _LEAST, _MOST = 1e-6, 1e4  # of a variance, relative to the noise
 
@@ -62,18 +63,19 @@ def fit_biases(
     rng: np.random.Generator,
 ) -> Biases:
     """Fit the biases and their variances to entries of positive weight."""
+    order = np.lexsort((values, pairs[:, 1], pairs[:, 0]))  # the signs belong to the entries
+    pairs, values, weights = pairs[order], values[order], weights[order]
     root = np.sqrt(weights / weights.mean())
     axes = [_Axis(pairs[:, k], cov, root) for k, cov in enumerate((row_cov, col_cov))]
     right = np.column_stack([root * values, root])
-    count = min(max(_SIGNS // len(values), 4), 64)
-    probes = rng.choice([-1.0, 1.0], (len(values), count))
+    probes = _probes(len(values), rng)
     spreads = [axis.spread(probes) for axis in axes]
     every = np.hstack([right, probes])
     found, noise = np.zeros_like(every), 0.0
     for _ in range(_ROUNDS):
         found = _solve(axes, every, found, _ROUGH)
         _, beta = _less_constant(right, found)
-        traces = [max(float(np.vdot(found[:, 2:], spread)) / count, 1e-9) for spread in spreads]
+        traces = [max(float(np.vdot(found[:, 2:], spread)), 1e-9) for spread in spreads]
         noise = _noise(axes, traces, beta)
         moved = [axis.learn(t, beta, noise) for axis, t in zip(axes, traces, strict=True)]
         if max(moved) < _SETTLED:
@@ -111,6 +113,14 @@ class _Axis:
         explained = float(side.weights @ side.images) / noise
         self.ratio = float(np.clip(explained / (before * trace), _LEAST, _MOST))
         return abs(float(np.log(self.ratio / before)))
+
+
+def _probes(size: int, rng: np.random.Generator) -> Floats:
+    """Return ``Z`` with ``tr A`` near ``tr Z'AZ``: random signs, or all unit vectors."""
+    if size <= _FEW:
+        return np.eye(size)
+    count = min(max(_SIGNS // size, 4), 64)
+    return np.asarray(rng.choice([-1.0, 1.0], (size, count)) / np.sqrt(count))
 
 
 def _less_constant(right: Floats, found: Floats) -> tuple[float, Floats]:

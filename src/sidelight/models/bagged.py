@@ -1,0 +1,128 @@
+"""Averages over samples of negatives."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from sidelight.covariance import Covariance
+from sidelight.data import Negatives
+from sidelight.errors import InputError
+from sidelight.models.axes import Axis
+from sidelight.models.base import Floats, PairModel, Pairs
+from sidelight.solvers import Certificate, Watch
+
+
+class Bagged(PairModel):
+    """The same model fitted several times, each with other sampled negatives; scores averaged.
+
+    Two of them with equal negatives, fitted to the same positives, see the same samples: compare
+    models that way. The known entries keep the values they are given, 1 where none are.
+
+    Parameters
+    ----------
+    model
+        The model to fit; it is cloned, not fitted itself.
+    negatives
+        What to sample; as many zeros as there are known entries when not given.
+    n
+        How many samples to average over.
+
+    Attributes
+    ----------
+    models_
+        The fitted models.
+    certificate_
+        The one with the largest relative gap, with the largest bound and the time of all.
+    """
+
+    def __init__(self, model: Any = None, negatives: Negatives | None = None, n: int = 5) -> None:
+        self.model, self.negatives, self.n = model, negatives, n
+
+    @property
+    def row_cov(self) -> Covariance | None:  # type: ignore[override]
+        """The model's."""
+        return None if self.model is None else self.model.row_cov
+
+    @property
+    def col_cov(self) -> Covariance | None:  # type: ignore[override]
+        """The model's."""
+        return None if self.model is None else self.model.col_cov
+
+    def _takes_positives(self) -> bool:
+        return True
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if not isinstance(self.model, PairModel) or isinstance(self.model, Bagged):
+            raise InputError(
+                f"model is {self.model!r}", remedy="give one of the package's other models"
+            )
+        if not (isinstance(self.n, (int, np.integer)) and self.n >= 1):
+            raise InputError(f"n is {self.n!r}", remedy="use 1 or more for n")
+
+    def _learn(self, pairs: Pairs, values: Floats, weights: Floats, watch: Watch | None) -> None:
+        negatives = Negatives() if self.negatives is None else self.negatives
+        covs = {"row_cov": self.row_cov_, "col_cov": self.col_cov_}
+        shape = self.row_cov_.size, self.col_cov_.size
+        self.models_ = []
+        for number in range(self.n):
+            drawn = negatives.draw(pairs, shape, number)
+            self.models_.append(
+                clone(self.model)
+                .set_params(**covs)
+                .fit(
+                    np.vstack([pairs, drawn]),
+                    np.r_[values, np.full(len(drawn), negatives.value)],
+                    np.r_[weights, np.ones(len(drawn))],
+                    watch=watch,
+                )
+            )
+        self.certificate_ = _worst([model.certificate_ for model in self.models_])
+
+    def _rows(self, new: Any = None) -> Axis:
+        return self.models_[0]._rows(new) if hasattr(self, "models_") else super()._rows(new)
+
+    def _cols(self, new: Any = None) -> Axis:
+        return self.models_[0]._cols(new) if hasattr(self, "models_") else super()._cols(new)
+
+    def _means(self, pairs: Pairs, rows: Axis, cols: Axis) -> Floats:
+        found = [m.mean_.at(pairs, rows, cols) + m._means(pairs, rows, cols) for m in self.models_]
+        return np.asarray(np.mean(found, axis=0))
+
+    def _table(self, index: NDArray[np.int64], rows: Axis, cols: Axis) -> Floats:
+        total = np.zeros((len(index), cols.size))
+        for model in self.models_:
+            total += model.mean_.table(index, rows, cols) + model._table(index, rows, cols)
+        return total / len(self.models_)
+
+    def _settings(self) -> dict[str, Any]:
+        return {"negatives": None if self.negatives is None else asdict(self.negatives)}
+
+    def _take_settings(self, settings: dict[str, Any]) -> None:
+        made = settings["negatives"]
+        self.negatives = None if made is None else Negatives(**made)
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        return {}  # the file keeps the models themselves
+
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        pass
+
+
+def _worst(proofs: list[Certificate | None]) -> Certificate | None:
+    """Return the proof that holds for the average: the least of all."""
+    found = [proof for proof in proofs if proof is not None]
+    if not found:
+        return None
+    worst = max(found, key=lambda proof: (proof.status != "certified", proof.relative_gap))
+    bounds = [proof.bound for proof in found if proof.bound is not None]
+    return replace(
+        worst,
+        bound=max(bounds) if len(bounds) == len(found) else None,
+        seconds=sum(proof.seconds for proof in found),
+    )
