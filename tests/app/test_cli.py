@@ -15,6 +15,7 @@ import sidelight as sl
 from sidelight.app import printing
 from sidelight.app.cli import app
 from sidelight.data import sample_unknown
+from sidelight.models import BY_NAME
 
 RATINGS = """row\tcol\tvalue
 a\tx\t1
@@ -116,6 +117,9 @@ class TestFit:
             "negatives": None,
             "seed": 0,
             "mean": 0.0,
+            "value": None,
+            "samples": None,
+            "refit": None,
             "notes": [],
         }
         for name in ("status", "reason", "objective", "dual", "relative_gap", "rank", "bound"):
@@ -168,14 +172,56 @@ class TestFit:
     def test_interrupted_is_saved(self, positives, tmp_path, monkeypatch):
         solve = sl.ConstrainedMVGP.fit
 
-        def interrupted(self, data, watch):
+        def interrupted(self, *args, watch):
             os.kill(os.getpid(), signal.SIGINT)
-            return solve(self, data, watch=watch)
+            return solve(self, *args, watch=watch)
 
         monkeypatch.setattr(sl.ConstrainedMVGP, "fit", interrupted)
-        text = call_well("fit", positives, "--out", tmp_path / "m")
+        text = call_well("fit", positives, "--samples", 3, "--out", tmp_path / "m")
         assert "stopped (interrupted): NOT certified" in text
+        assert len(sl.load(tmp_path / "m").models_) == 1
         assert sl.load(tmp_path / "m").certificate_.reason == "interrupted"
+
+    @pytest.mark.parametrize("kind", BY_NAME)
+    def test_every_model_of_known_positives(self, positives, tmp_path, kind):
+        out = tmp_path / "m"
+        told = json.loads(call_well("fit", positives, "--model", kind, "--out", out, "--json"))
+        assert told["kind"] == BY_NAME[kind].__name__
+        baseline = kind in ("popularity", "bias", "propagation")
+        assert (told["certificate"] is None) == (told["negatives"] is None) == baseline
+        assert told["value"] == (None if baseline else -1.0 if kind == "prodige" else 0.0)
+        text = call_well("rank", out, "r3", "--top", 4)
+        assert len(text.splitlines()) == 5
+        assert text.splitlines()[1].startswith("1\tc")
+
+    def test_settings_reach_the_model(self, positives, tmp_path):
+        out = tmp_path / "m"
+        args = ["--unobserved-weight", 0.1, "--refit", "--lam", 2, "--mean", "graph-biases"]
+        told = json.loads(call_well("fit", positives, *args, "--out", out, "--json"))
+        assert told["negatives"] is None
+        model = sl.load(out)
+        assert (model.unobserved_weight, model.refit, model.mean) == (0.1, True, "graph-biases")
+        assert told["refit"]["rank"] == model.refit_.rank
+        args = ["--model", "kpmf", "--factors", 2, "--restarts", 2, "--samples", 2]
+        text = call_well("fit", positives, *args, "--shared-entries", 0.3, "--out", out)
+        assert "the scores are averages over 2 such samples" in text
+        assert "stationary point of rank 2" in text
+        first = sl.load(out).models_[0]
+        assert (first.n_factors, first.restarts) == (2, 2)
+        assert repr(first.row_cov_).startswith("0.7 * Diffusion")
+        args = ["--model", "propagation", "--alpha", 0.3, "--over", "rows"]
+        text = call_well("fit", positives, *args, "--out", out)
+        assert "a baseline without a certificate" in text
+        assert sl.load(out).row_cov_.alpha == 0.3
+
+    def test_a_new_row_of_a_model_with_shared_entries(self, positives, tmp_path):
+        out = tmp_path / "m"
+        call_well("fit", positives, "--shared-entries", 0.5, "--lam", 0.5, "--out", out)
+        told = call_well("rank", out, "new", "--new-links", "r1,r2", "--json")
+        links = np.zeros((1, 30))
+        links[0, [1, 2]] = 1
+        expected = sl.load(out).rank(30, new_rows=[links, np.zeros((1, 20))])
+        assert json.loads(told)["ranking"] == expected.records()
 
     def test_replaces_a_model_and_nothing_else(self, ratings, model, tmp_path):
         before = model.read_bytes()
@@ -192,7 +238,7 @@ class TestFit:
             (["--row-edges", "none.tsv"], "none.tsv: there is no such file; check the path."),
             (["--col-a", "2"], "--col-a is given and the cols have no graph"),
             (["--negatives", "1"], "the entries have values, and --negatives is for known"),
-            (["--model", "mvgp", "--lam", "1"], "--lam is given and mvgp has no nuclear norm"),
+            (["--model", "mvgp", "--lam", "1"], "--lam is given and mvgp has no use for it"),
             (["--sigma2", "-1"], "sigma2 is -1.0; choose a positive finite number"),
         ],
     )

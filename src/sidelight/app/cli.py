@@ -83,16 +83,25 @@ def fit(
     data: opt.Data,
     out: opt.ModelOut,
     model: Annotated[opt.Kind, typer.Option(help="Which model.")] = opt.Kind.CONSTRAINED,
-    sigma2: opt.Sigma2 = 1.0,
+    sigma2: opt.Sigma2 = None,
     lam: opt.Lam = None,
-    tol: opt.Tol = 1e-4,
+    tol: opt.Tol = None,
     max_rank: opt.MaxRank = None,
-    mean: opt.Centre = opt.Mean.ZERO,
+    mean: opt.Centre = None,
+    unobserved_weight: opt.UnobservedWeight = None,
+    refit: opt.Refit = None,
+    factors: opt.Factors = None,
+    restarts: opt.Restarts = None,
+    cost: opt.Cost = None,
+    alpha: opt.Alpha = None,
+    over: opt.SpreadOver = None,
     seed: opt.Seed = 0,
     entries: opt.Entries = "entries",
     duplicates: opt.OnDuplicates = opt.Duplicates.ERROR,
     unknown: opt.OnUnknown = opt.Unknown.ERROR,
     negatives: opt.Negatives = None,
+    samples: opt.Samples = 1,
+    shared_entries: opt.Shared = 0.0,
     rows: opt.Items = None,
     cols: opt.Items = None,
     row_edges: opt.Edges = None,
@@ -130,29 +139,35 @@ def fit(
             row_kernel=row_kernel,
             col_kernel=col_kernel,
         )
-        sampled = fitting.with_negatives(known, negatives, seed)
         made = fitting.make_model(
             model,
-            sampled,
+            known,
             _given(
                 sigma2=sigma2,
                 lam=lam,
                 tol=tol,
                 max_rank=max_rank,
-                mean=mean.value,
-                random_state=seed,
+                mean=mean,
+                unobserved_weight=unobserved_weight,
+                refit=refit,
+                n_factors=factors,
+                restarts=restarts,
+                C=cost,
+                alpha=alpha,
+                over=over,
             ),
-            rows=_given(a=row_a, b=row_b),
-            cols=_given(a=col_a, b=col_b),
+            fitting.Sides(_given(a=row_a, b=row_b), _given(a=col_a, b=col_b), shared_entries),
+            fitting.Draw(negatives, samples, seed),
         )
-        fitting.fit(made, sampled, say)
+        fitting.fit(made, known, say)
         made.save(out)
-    report = fitting.report(made, known, sampled, seed, out)
+    report = fitting.report(made, known, seed, out)
     printing.print_json(report) if as_json else printing.print_fit(report)
 
 
 def _given(**values: Any) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+    plain = {name: getattr(value, "value", value) for name, value in values.items()}
+    return {name: value for name, value in plain.items() if value is not None}
 
 
 @app.command(cls=Guarded)

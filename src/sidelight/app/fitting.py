@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from sidelight.app.interrupt import held_back
 from sidelight.app.options import Kind
 from sidelight.app.printing import Say, progress_text
 from sidelight.data import Dataset, Negatives, Side
 from sidelight.errors import InputError
-from sidelight.models import MVGP, ConstrainedMVGP, TraceGP, covariances, load
+from sidelight.models import BY_NAME, Bagged, covariances, load
 
-MODELS: dict[Kind, Any] = {
-    Kind.CONSTRAINED: ConstrainedMVGP,
-    Kind.TRACE: TraceGP,
-    Kind.MVGP: MVGP,
-}
+_OPTIONS = {"n_factors": "factors", "C": "cost"}
 _PROOF = ("status", "reason", "objective", "dual", "relative_gap", "rank", "bound", "seconds")
 
 
@@ -49,37 +44,26 @@ def _is_model(path: Path) -> bool:
     return True
 
 
-def with_negatives(data: Dataset, ratio: float | None, seed: int) -> Dataset:
-    """Add unknown cells of value 0 to known positives: all ones would teach nothing.
+@dataclass(frozen=True)
+class Sides:
+    """How the covariances are made: ``a`` and ``b`` of the diffusions, as far as given."""
 
-    Parameters
-    ----------
-    data
-        Any dataset; one that is not one-class comes back as it is.
-    ratio
-        Cells to draw for each known positive; None is 1.
-    seed
-        Decides which.
-    """
-    if not data.one_class:
-        if ratio is not None:
-            raise InputError(
-                "the entries have values, and --negatives is for known positives alone",
-                remedy="leave it out",
-            )
-        return data
-    zeros = Negatives(1.0 if ratio is None else ratio, seed=seed)
-    drawn = zeros.draw(data.pairs, data.shape)
-    values = np.repeat([1.0, zeros.value], [len(data.pairs), len(drawn)])
-    return data.with_entries(np.concatenate([data.pairs, drawn]), values)
+    rows: dict[str, float]
+    cols: dict[str, float]
+    shared_entries: float
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which unknown cells stand in for negatives, where positives alone are known."""
+
+    ratio: float | None
+    samples: int
+    seed: int
 
 
 def make_model(
-    kind: Kind,
-    data: Dataset,
-    settings: dict[str, Any],
-    rows: dict[str, float],
-    cols: dict[str, float],
+    kind: Kind, data: Dataset, settings: dict[str, Any], sides: Sides, draw: Draw
 ) -> Any:
     """Assemble the model of a dataset.
 
@@ -91,12 +75,23 @@ def make_model(
         Where the covariances come from.
     settings
         The model's parameters, as far as they were given.
-    rows, cols
-        ``a`` and ``b`` of the diffusions, as far as they were given.
+    sides
+        How the covariances are made.
+    draw
+        The negatives, for a model of known positives that needs some.
     """
-    row_heat, col_heat = _heat(data.rows, rows, "row"), _heat(data.cols, cols, "col")
-    row_cov, col_cov = covariances(data, row_heat=row_heat, col_heat=col_heat)
-    return MODELS[kind](row_cov, col_cov, **_meant(kind, settings))
+    row_heat, col_heat = (
+        _heat(data.rows, sides.rows, "row"),
+        _heat(data.cols, sides.cols, "col"),
+    )
+    row_cov, col_cov = covariances(
+        data, row_heat=row_heat, col_heat=col_heat, shared_entries=sides.shared_entries
+    )
+    known = BY_NAME[kind.value]().get_params()
+    _refuse_meaningless(kind, known, settings)
+    seeded = {"random_state": draw.seed} if "random_state" in known else {}
+    made = BY_NAME[kind.value](row_cov=row_cov, col_cov=col_cov, **seeded, **settings)
+    return _bagged(made, kind, data, draw)
 
 
 def _heat(side: Side, given: dict[str, float], axis: str) -> tuple[float, float]:
@@ -108,17 +103,31 @@ def _heat(side: Side, given: dict[str, float], axis: str) -> tuple[float, float]
     return given.get("a", 1.0), given.get("b", 1.0)
 
 
-def _meant(kind: Kind, settings: dict[str, Any]) -> dict[str, Any]:
-    """Refuse what has no meaning for the model; the seed decides the negatives of any."""
-    if kind is not Kind.MVGP:
-        return settings
-    for name in ("lam", "max_rank"):
-        if name in settings:
+def _refuse_meaningless(kind: Kind, known: dict[str, Any], settings: dict[str, Any]) -> None:
+    for name in settings:
+        if name not in known:
             raise InputError(
-                f"--{name.replace('_', '-')} is given and mvgp has no nuclear norm",
+                f"--{_OPTIONS.get(name, name.replace('_', '-'))} is given and"
+                f" {kind.value} has no use for it",
                 remedy="leave it out, or choose another --model",
             )
-    return {name: value for name, value in settings.items() if name != "random_state"}
+
+
+def _bagged(model: Any, kind: Kind, data: Dataset, draw: Draw) -> Any:
+    """Add samples of negatives to known positives, which alone would teach most models nothing."""
+    needed = data.one_class and not model.takes_positives()
+    if not needed:
+        if draw.ratio is not None or draw.samples > 1:
+            option = "--samples" if draw.ratio is None else "--negatives"
+            why = "this model needs none" if data.one_class else "the entries have values"
+            raise InputError(
+                f"{why}, and {option} is for known positives alone", remedy="leave it out"
+            )
+        return model
+    value = -1.0 if kind is Kind.PRODIGE else 0.0
+    negatives = Negatives(1.0 if draw.ratio is None else draw.ratio, value, draw.seed)
+    negatives.draw(data.pairs, data.shape)  # says now if there are too few unknown cells
+    return Bagged(model, negatives, draw.samples)
 
 
 def fit(model: Any, data: Dataset, say: Say | None) -> None:
@@ -133,16 +142,26 @@ def fit(model: Any, data: Dataset, say: Say | None) -> None:
         model.fit(data, watch=watch)
 
 
-def report(model: Any, known: Dataset, fitted: Dataset, seed: int, out: Path) -> dict[str, Any]:
+def report(model: Any, known: Dataset, seed: int, out: Path) -> dict[str, Any]:
     """Say what was fitted to what, and how far it is proven; ``negatives`` is None without any."""
+    bagged = isinstance(model, Bagged)
+    one, proof = model.models_[0] if bagged else model, model.certificate_
     return {
         "model": str(out),
-        "kind": type(model).__name__,
+        "kind": type(one).__name__,
         "shape": list(known.shape),
         "entries": len(known.pairs),
-        "negatives": len(fitted.pairs) - len(known.pairs) if known.one_class else None,
+        "negatives": len(one.pairs_) - len(model.pairs_) if bagged else None,
+        "value": model.negatives.value if bagged else None,
+        "samples": len(model.models_) if bagged else None,
         "seed": seed,
-        "mean": model.mean_.constant,
+        "mean": one.mean_.constant,
         "notes": list(known.notes),
-        "certificate": {name: getattr(model.certificate_, name) for name in _PROOF},
+        "certificate": proof and {name: getattr(proof, name) for name in _PROOF},
+        "refit": _refit(one),
     }
+
+
+def _refit(model: Any) -> dict[str, Any] | None:
+    made = getattr(model, "refit_", None)
+    return made and {name: getattr(made, name) for name in ("rank", "ridge", "held_out", "seconds")}

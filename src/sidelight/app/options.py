@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,12 @@ class Kind(StrEnum):
     CONSTRAINED = "constrained"
     TRACE = "trace"
     MVGP = "mvgp"
+    KPMF = "kpmf"
+    PMF = "pmf"
+    PRODIGE = "prodige"
+    POPULARITY = "popularity"
+    BIAS = "bias"
+    PROPAGATION = "propagation"
 
 
 class Mean(StrEnum):
@@ -22,6 +28,16 @@ class Mean(StrEnum):
 
     ZERO = "zero"
     GLOBAL = "global"
+    BIASES = "biases"
+    GRAPH_BIASES = "graph-biases"
+
+
+class Over(StrEnum):
+    """What entries spread over."""
+
+    ROWS = "rows"
+    COLUMNS = "columns"
+    BOTH = "both"
 
 
 class Duplicates(StrEnum):
@@ -43,6 +59,7 @@ class Unknown(StrEnum):
 
 
 _DATA, _SIDES, _GRAPHS = "Data", "Rows and columns", "Diffusion over the graphs"
+_SETTINGS = "Settings of the model: those that it has"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Seed = Annotated[int, typer.Option(help="Decides what is drawn at random.")]
@@ -82,16 +99,43 @@ Own = Annotated[
     typer.Option(help="Variance shared with no other.", show_default="1", rich_help_panel=_GRAPHS),
 ]
 
-Sigma2 = Annotated[float, typer.Option(help="Variance of the noise.")]
-Lam = Annotated[
-    float | None,
-    typer.Option(help="Weight of the nuclear norm; not for mvgp.", show_default="1"),
+Samples = Annotated[
+    int,
+    typer.Option(min=1, help="Known positives alone: fits to average over.", rich_help_panel=_DATA),
 ]
-Tol = Annotated[float, typer.Option(help="Relative gap to certify.")]
-MaxRank = Annotated[
-    int | None, typer.Option(help="Largest rank; not for mvgp.", show_default="any")
+Shared = Annotated[
+    float,
+    typer.Option(
+        min=0.0,
+        max=1.0,
+        help="Share of each variance that items with entries in common have in common.",
+        rich_help_panel=_SIDES,
+    ),
 ]
-Centre = Annotated[Mean, typer.Option(help="Taken from the values before the fit.")]
+
+
+def _setting(kind: type, text: str, default: str, **more: Any) -> Any:
+    return Annotated[
+        kind | None,
+        typer.Option(help=text, show_default=default, rich_help_panel=_SETTINGS, **more),
+    ]
+
+
+Sigma2 = _setting(float, "Variance of the noise.", "1")
+Lam = _setting(float, "Weight of the nuclear norm.", "1")
+Tol = _setting(float, "Relative gap to certify.", "0.0001")
+MaxRank = _setting(int, "Largest rank.", "any")
+Centre = _setting(Mean, "Taken from the values before the fit.", "zero")
+UnobservedWeight = _setting(
+    float, "Every unknown cell counts as a zero of this weight; none is drawn.", "0"
+)
+Refit = _setting(bool, "Fit the rank found anew, without the shrinkage.", "no-refit")
+Factors = _setting(int, "Columns of the factors (kpmf, pmf).", "10")
+Restarts = _setting(int, "Random starts to choose from (kpmf, pmf).", "1")
+Cost = _setting(float, "Largest weight of an entry (prodige).", "1")
+Alpha = _setting(float, "How likely each step of a walk goes on (propagation).", "0.8")
+SpreadOver = _setting(Over, "What entries spread over (propagation).", "every graph")
+
 ModelOut = Annotated[Path, typer.Option(help="Where the model goes; a model there is replaced.")]
 
 Row = Annotated[str, typer.Argument(help="An id, or a name; for a new row, any label.")]

@@ -62,12 +62,19 @@ def print_fit(report: dict[str, Any]) -> None:
     if report["negatives"] is not None:
         _line(
             f"known positives alone: {report['negatives']:,} unknown cells, drawn with seed"
-            f" {report['seed']}, were taken as 0"
+            f" {report['seed']}, were taken as {report['value']:g}"
         )
+        if report["samples"] > 1:
+            _line(f"the scores are averages over {report['samples']} such samples")
     for note in report["notes"]:
         _line(f"note: {note}")
+    if made is None:
+        _line(f"a baseline without a certificate; the model is in {report['model']}")
+        return
     _line(_status(made))
     _line(f"rank {made['rank']}, relative gap {made['relative_gap']:.2e}, {_bound(made)}")
+    if report["refit"]:
+        _line("refitted at rank {rank} with a ridge of {ridge:.3g}".format(**report["refit"]))
     _line(f"{made['seconds']:.2f} seconds; the model is in {report['model']}")
 
 

@@ -6,12 +6,14 @@ from sidelight.models.base import PairModel
 from sidelight.models.baselines import Bias, Popularity, Propagation
 from sidelight.models.kpmf import KPMF, PMF
 from sidelight.models.linear import MVGP
+from sidelight.models.names import BY_NAME
 from sidelight.models.prodige import ProDiGe, row_kernel
 from sidelight.models.ranking import Ranking
 from sidelight.models.spectral import ConstrainedMVGP, TraceGP, regularization_path
 from sidelight.models.storage import load
 
 __all__ = [
+    "BY_NAME",
     "KPMF",
     "MVGP",
     "PMF",

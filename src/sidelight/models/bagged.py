@@ -53,7 +53,8 @@ class Bagged(PairModel):
         """The model's."""
         return None if self.model is None else self.model.col_cov
 
-    def _takes_positives(self) -> bool:
+    def takes_positives(self) -> bool:
+        """Say that known positives alone are what it is for."""
         return True
 
     def _check_parameters(self) -> None:
@@ -82,6 +83,9 @@ class Bagged(PairModel):
                     watch=watch,
                 )
             )
+            proof = self.models_[-1].certificate_
+            if proof is not None and proof.reason == "interrupted":
+                break  # and average what there is
         self.certificate_ = _worst([model.certificate_ for model in self.models_])
 
     def _rows(self, new: Any = None) -> Axis:

@@ -65,7 +65,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Check everything; return pairs, what the mean function leaves of the values, weights."""
         data = X if isinstance(X, Dataset) else None
         self._check_parameters()
-        pairs, values, weights = check_entries(X, y, sample_weight, self._takes_positives())
+        pairs, values, weights = check_entries(X, y, sample_weight, self.takes_positives())
         self._name(data, pairs)
         rows, cols = self._rows(), self._cols()
         rows.check(pairs[:, 0])
@@ -77,7 +77,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.mean_ = fit_mean(self.mean, pairs, values, weights, rows, cols)
         return pairs, values - self.mean_.at(pairs, rows, cols), weights
 
-    def _takes_positives(self) -> bool:
+    def takes_positives(self) -> bool:
         """Say whether known positives alone teach something."""
         return False
 

@@ -29,7 +29,8 @@ class FactorModel(GaussianModel):
                 remedy="use 0, or a positive finite number, for unobserved_weight",
             )
 
-    def _takes_positives(self) -> bool:
+    def takes_positives(self) -> bool:
+        """Say whether unknown cells count as zeros, so that positives alone teach something."""
         return self.unobserved_weight > 0
 
     def _rng(self) -> np.random.Generator:

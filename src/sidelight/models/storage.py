@@ -22,30 +22,13 @@ from sidelight.covariance import Covariance, covariance_from_state
 from sidelight.errors import InputError
 from sidelight.models.bagged import Bagged
 from sidelight.models.base import PairModel
-from sidelight.models.baselines import Bias, Popularity, Propagation
-from sidelight.models.kpmf import KPMF, PMF
-from sidelight.models.linear import MVGP
 from sidelight.models.means import MeanFunction
-from sidelight.models.prodige import ProDiGe
-from sidelight.models.spectral import ConstrainedMVGP, TraceGP
+from sidelight.models.names import BY_NAME
 from sidelight.solvers import Certificate, Progress
 
 _FORMAT = 2
-_KINDS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        ConstrainedMVGP,
-        TraceGP,
-        MVGP,
-        KPMF,
-        PMF,
-        ProDiGe,
-        Popularity,
-        Bias,
-        Propagation,
-        Bagged,
-    )
-}
+_KINDS: dict[str, type[PairModel]] = {kind.__name__: kind for kind in BY_NAME.values()}
+_KINDS["Bagged"] = Bagged
 _SIDES = ("row_cov", "col_cov")
 _OBJECTS = (*_SIDES, "model", "negatives")  # parameters that JSON cannot hold
 _TEXTS = ("row_ids_", "col_ids_", "row_names_", "col_names_")
@@ -160,8 +143,7 @@ def _restored(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict
 def _made(settings: dict[str, Any], covs: dict[str, Covariance]) -> PairModel:
     """Make the model, not fitted, with the covariances that it was given."""
     given = {side: cov if settings["given"][side] else None for side, cov in covs.items()}
-    made: PairModel = _KINDS[settings["kind"]](**settings["parameters"], **given)
-    return made
+    return _KINDS[settings["kind"]](**settings["parameters"], **given)
 
 
 def _taught(
