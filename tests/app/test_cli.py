@@ -187,9 +187,10 @@ class TestFit:
         out = tmp_path / "m"
         told = json.loads(call_well("fit", positives, "--model", kind, "--out", out, "--json"))
         assert told["kind"] == BY_NAME[kind].__name__
-        baseline = kind in ("popularity", "bias", "propagation")
-        assert (told["certificate"] is None) == (told["negatives"] is None) == baseline
-        assert told["value"] == (None if baseline else -1.0 if kind == "prodige" else 0.0)
+        alone = kind in ("popularity", "propagation")  # positives are enough
+        assert (told["negatives"] is None) == alone
+        assert (told["certificate"] is None) == (alone or kind == "bias")
+        assert told["value"] == (None if alone else -1.0 if kind == "prodige" else 0.0)
         text = call_well("rank", out, "r3", "--top", 4)
         assert len(text.splitlines()) == 5
         assert text.splitlines()[1].startswith("1\tc")

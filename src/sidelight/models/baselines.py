@@ -22,18 +22,10 @@ from sidelight.models.spread import SpreadModel
 from sidelight.solvers import Watch
 
 
-class Baseline(PairModel):
-    """A model without a certificate, that known positives alone can teach."""
+class _OfItems(PairModel):
+    """A score that its mean function and its columns' scores give, whatever the pair."""
 
     certificate_ = None
-
-    def takes_positives(self) -> bool:
-        """Say that known positives alone teach something."""
-        return True
-
-
-class _OfItems(Baseline):
-    """A score that its mean function and its columns' scores give, whatever the pair."""
 
     def _columns(self, cols: Axis, index: NDArray[np.int64]) -> Floats:
         return np.zeros(len(index))
@@ -68,6 +60,10 @@ class Popularity(_OfItems):
     ) -> None:
         self.row_cov, self.col_cov = row_cov, col_cov
 
+    def takes_positives(self) -> bool:
+        """Say that known positives alone teach something."""
+        return True
+
     def _columns(self, cols: Axis, index: NDArray[np.int64]) -> Floats:
         new, _ = cols.split(index)
         out = np.zeros(len(index))
@@ -95,7 +91,7 @@ class Bias(_OfItems):
         self.row_cov, self.col_cov, self.mean = row_cov, col_cov, mean
 
 
-class Propagation(Baseline, SpreadModel):
+class Propagation(SpreadModel):
     """Entries spread over the graphs by random walks with restarts, as in PRINCE.
 
     The scores are ``W_M Y W_N`` with ``W = (1 - alpha) (I - alpha N)^-1`` on each axis over whose
@@ -112,6 +108,8 @@ class Propagation(Baseline, SpreadModel):
         How likely each step of a walk goes on.
     """
 
+    certificate_ = None
+
     def __init__(
         self,
         row_cov: Covariance | None = None,
@@ -120,6 +118,10 @@ class Propagation(Baseline, SpreadModel):
         alpha: float = 0.8,
     ) -> None:
         self.row_cov, self.col_cov, self.over, self.alpha = row_cov, col_cov, over, alpha
+
+    def takes_positives(self) -> bool:
+        """Say that known positives alone teach something."""
+        return True
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
