@@ -8,7 +8,7 @@ endif
 
 BIN := .venv/bin
 
-.PHONY: demo test lint docs clean
+.PHONY: demo test lint docs bench clean
 
 demo: .venv/installed-demo
 	$(BIN)/sidelight demo
@@ -24,6 +24,12 @@ lint: .venv/installed-dev
 
 docs: .venv/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+# Hours: every model on every real set, in the folder that SIDELIGHT_DATA names.
+bench: .venv/installed-dev
+	$(BIN)/python -m benchmarks.core
+	$(BIN)/python -m benchmarks.options
+	$(BIN)/python -m benchmarks.models --out benchmarks/models.jsonl
 
 # One stamp for each extra: installed anew when what it was made from has changed.
 .venv/installed-%: pyproject.toml constraints.txt | $(BIN)/pip

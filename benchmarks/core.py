@@ -8,9 +8,6 @@ Prints one Markdown row for each part; without names, all parts.
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -19,9 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import sidelight as sl
+from benchmarks.parts import run
 from sidelight.data import sample_unknown
 
-COLUMNS = ("part", "status", "relative gap", "rank", "seconds", "peak MB")
+COLUMNS = ("status", "relative gap", "rank", "seconds")
 
 
 def _data(name: str, **options: str) -> sl.Dataset:
@@ -79,17 +77,5 @@ PARTS: dict[str, Callable[[], list[str]]] = {
 }
 
 
-def main(names: list[str]) -> None:
-    """Run each part in a process of its own, so that its peak memory is its own."""
-    if len(names) == 2 and names[0] == "--alone":
-        cells = PARTS[names[1]]()
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-        print("| " + " | ".join([names[1], *cells, f"{peak:.0f}"]) + " |")
-        return
-    print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|", flush=True)
-    for name in names or PARTS:
-        subprocess.run([sys.executable, "-m", "benchmarks.core", "--alone", name], check=True)
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run("benchmarks.core", PARTS, COLUMNS)

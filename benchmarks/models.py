@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -30,6 +29,7 @@ from typing import Any
 import numpy as np
 
 import sidelight as sl
+from benchmarks.parts import peak
 from sidelight.evaluation import known_entries, measure_rows, new_rows, rmse
 from sidelight.models import BY_NAME
 
@@ -128,11 +128,11 @@ def grid(model: str, name: str, part: Part) -> dict[str, tuple[Any, ...]]:
         "mvgp": {"cov": sides[1:], "sigma2": (1.0, 3.0, 10.0), "mean": mean},
         "kpmf": {
             "cov": (*graph, sides[-1]),
-            "sigma2": (5.0, 2.0, 10.0),
-            "n_factors": (10, 3, 30),
+            "sigma2": (10.0, 5.0, 20.0),
+            "n_factors": (3, 10, 30),
             "mean": mean,
         },
-        "pmf": {"sigma2": (5.0, 2.0, 10.0), "n_factors": (10, 3, 30), "mean": ("biases",)},
+        "pmf": {"sigma2": (10.0, 5.0, 20.0), "n_factors": (3, 10, 30), "mean": ("biases",)},
         "prodige": {"cov": (sides[-1],), "C": (0.1, 0.01, 1.0)},
         "popularity": {},
         "bias": {"cov": ("identity", *graph), "mean": (*mean, "biases")},
@@ -267,7 +267,7 @@ def cell(name: str, split: str, model: str) -> dict[str, Any]:
         **measure(model, fitted, part),
         "seconds": time.perf_counter() - started,
         "of which the fit": fit,
-        "peak MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6,
+        "peak MB": peak(),
         "settings": settings,
     }
 

@@ -95,6 +95,21 @@ def test_covariances_follow_the_side_information():
     assert cols.size == 3
 
 
+def test_covariances_mix_in_the_entries_in_common():
+    ids = tuple("abcde"), tuple("xyz")
+    data = sl.Dataset(*ids, PAIRS, VALUES, rows=sl.Side(graph=sp.csr_array(GRAPH)))
+    rows, cols = sl.covariances(data, shared_entries=0.25)
+    known = np.zeros((5, 3))
+    known[tuple(PAIRS.T)] = 1.0
+    unit = known / np.sqrt(known.sum(axis=1, keepdims=True))
+    expected = 0.75 * sl.Diffusion(GRAPH).dense() + 0.25 * unit @ unit.T
+    np.testing.assert_allclose(rows.dense(), expected, atol=1e-12)
+    unit = known.T / np.sqrt(known.sum(axis=0)[:, None])
+    np.testing.assert_allclose(cols.dense(), 0.75 * np.eye(3) + 0.25 * unit @ unit.T, atol=1e-12)
+    with pytest.raises(sl.InputError, match="shared_entries is 1.5"):
+        sl.covariances(data, shared_entries=1.5)
+
+
 def test_the_path_equals_separate_fits():
     rng = np.random.default_rng(0)
     X = np.argwhere(rng.random((30, 12)) < 0.5)
