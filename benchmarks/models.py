@@ -9,8 +9,9 @@ One fifth of the entries (known rows) or of the rows (new rows) is held out, or 
 part. Settings are chosen on an inner split of the training part of the same kind: one parameter
 after the other, in the order of GRIDS, from the first value of each. One-class sets choose by
 R@20, ratings by RMSE (by R@20 where a model does not predict ratings); there an entry above 4 is
-relevant. A model of known positives averages over five samples of negatives at the end, over one
-in the choice, unless all unobserved cells count. Each cell runs in a process of its own.
+relevant (LIKED). A model of known positives averages over samples of negatives at the end
+(SAMPLES), over one in the choice, unless all unobserved cells count. Each cell runs in a process
+of its own.
 """
 
 from __future__ import annotations
@@ -33,8 +34,16 @@ from benchmarks.parts import peak
 from sidelight.evaluation import known_entries, measure_rows, new_rows, rmse
 from sidelight.models import BY_NAME
 
-SAMPLES = 5
-LIKED = 4.0  # ratings above it are relevant
+SAMPLES = {"medline": 2}  # of negatives, averaged over; 5 elsewhere
+TOLS = {
+    "constrained": 1e-3,
+    "trace": 1e-2,
+    "mvgp": 1e-3,
+    "kpmf": 1e-3,
+    "pmf": 1e-3,
+    "prodige": 1e-2,
+}
+LIKED = {"filmtrust": 3.5}  # ratings above it are relevant, 4 elsewhere: its scale ends at 4
 COLUMNS = ("model", "RMSE", "P@20", "R@20", "seconds", "of which the fit", "peak MB", "settings")
 
 
@@ -46,6 +55,7 @@ class Part:
     train: np.ndarray
     test: np.ndarray
     split: str
+    liked: float
 
     @cached_property
     def known(self) -> sl.Dataset:
@@ -56,7 +66,7 @@ class Part:
         """Split the training part once more."""
         known = self.known
         train, test = next(_SPLITS[self.split](known.pairs, 5, 1))
-        return Part(known, train, test, self.split)
+        return Part(known, train, test, self.split, self.liked)
 
 
 _SPLITS = {"known rows": known_entries, "new rows": new_rows, "its own": known_entries}
@@ -75,13 +85,13 @@ SETS: dict[str, tuple[str, tuple[str, ...]]] = {
 def load(name: str, split: str) -> Part:
     """Read a set and split it."""
     folder, entries = Path(os.environ["SIDELIGHT_DATA"]) / name, SETS[name][0]
-    data = sl.read_dataset(folder, entries=entries)
+    data, liked = sl.read_dataset(folder, entries=entries), LIKED.get(name, 4.0)
     if split != "its own":
-        return Part(data, *next(_SPLITS[split](data.pairs, 5, 0)), split)
+        return Part(data, *next(_SPLITS[split](data.pairs, 5, 0)), split, liked)
     test = sl.read_dataset(folder, entries="test")
     both = data.with_entries(np.vstack([data.pairs, test.pairs]), np.r_[data.values, test.values])
     count = len(data.pairs)
-    return Part(both, np.arange(count), np.arange(count, count + len(test.pairs)), split)
+    return Part(both, np.arange(count), np.arange(count, count + len(test.pairs)), split, liked)
 
 
 def covariances(name: str, known: sl.Dataset) -> dict[str, Any]:
@@ -89,21 +99,19 @@ def covariances(name: str, known: sl.Dataset) -> dict[str, Any]:
     plain = [sl.Identity(size) for size in known.shape]
     heat = list(sl.covariances(known))
 
-    def walk(cov: Any, alpha: float) -> Any:
-        return sl.RandomWalk(cov.graph, alpha) if isinstance(cov, sl.Diffusion) else cov
-
     def far(cov: Any) -> Any:
         if not isinstance(cov, sl.Diffusion):
             return cov
         return sl.RandomWalk(cov.graph, 0.6) + 0.3 * sl.Diffusion(cov.graph, 3.0, 0.0)
 
+    def wide(cov: Any) -> Any:
+        return sl.Diffusion(cov.graph, 4.0, 0.02) if isinstance(cov, sl.Diffusion) else cov
+
     made: dict[str, Any] = {
         "identity": lambda: plain,
         "graphs": lambda: heat,
         "row graph": lambda: [heat[0], plain[1]],
-        "column graph": lambda: [plain[0], heat[1]],
-        "walks": lambda: [walk(heat[0], 0.7), walk(heat[1], 0.7)],
-        "far": lambda: [far(heat[0]), walk(heat[1], 0.8)],
+        "far": lambda: [far(heat[0]), wide(heat[1])],
         "shared": lambda: sl.covariances(_bare(known), shared_entries=0.5),
         "graphs+shared": lambda: sl.covariances(known, shared_entries=0.5),
     }
@@ -144,19 +152,20 @@ TAUS = (40.0, 28.0, 20.0, 14.0, 10.0, 7.0, 5.0, 3.5)
 
 
 def _one_class_grid(model: str, name: str) -> dict[str, tuple[Any, ...]]:
-    sparse = name == "omim"  # one gene for most diseases: nothing but the graphs, at full rank
-    lams = (0.01,) if sparse else (10.0, 3.0)
-    covs = ("far",) if sparse else ("graphs", "row graph", "identity", "walks")
-    loss = (0.0,) if sparse else (0.1, 0.0)
-    return {
-        "constrained": {"cov": covs, "lam": lams, "unobserved_weight": loss},
-        "trace": {"cov": covs[:1], "lam": lams, "unobserved_weight": loss[:1]},
-        "mvgp": {"cov": (*covs[:1], "graphs", "row graph"), "sigma2": (1.0, 0.1)},
-        "kpmf": {"cov": covs[:1], "n_factors": (50, 10), "unobserved_weight": (0.1,)},
+    kernels = ("similarity", "similarity+dirac")
+    usual: dict[str, dict[str, tuple[Any, ...]]] = {
+        "constrained": {
+            "cov": ("graphs", "row graph", "identity"),
+            "lam": (10.0, 3.0),
+            "unobserved_weight": (0.1, 0.0),
+        },
+        "trace": {"cov": ("graphs",), "lam": (10.0, 3.0), "unobserved_weight": (0.1,)},
+        "mvgp": {"cov": ("graphs", "row graph", "far"), "sigma2": (1.0, 0.1)},
+        "kpmf": {"cov": ("graphs",), "n_factors": (50, 10), "unobserved_weight": (0.1,)},
         "pmf": {"n_factors": (50, 10), "unobserved_weight": (0.1,)},
         "prodige": {
             "cov": ("graphs",),
-            "kernel": ("similarity", "dirac", "multitask", "similarity+dirac"),
+            "kernel": (*kernels, "dirac", "multitask"),
             "C": (1.0, 0.1),
         },
         "popularity": {},
@@ -166,7 +175,27 @@ def _one_class_grid(model: str, name: str) -> dict[str, tuple[Any, ...]]:
             "over": ("both", "rows", "columns"),
             "alpha": (0.5, 0.7, 0.9),
         },
-    }[model]
+    }
+    # most diseases of omim have one gene: the graphs alone tell, at full rank
+    omim = {
+        "constrained": {"cov": ("far",), "lam": (0.02,), "unobserved_weight": (0.001,)},
+        "trace": {"cov": ("row graph",), "lam": (3.0,), "unobserved_weight": (0.1,)},
+        "mvgp": {"cov": ("graphs", "far"), "sigma2": (1.0,)},
+        "prodige": {"cov": ("graphs",), "kernel": kernels, "C": (1.0,)},
+    }
+    medline = {
+        "constrained": {
+            "cov": ("row graph", "identity"),
+            "lam": (10.0, 20.0),
+            "unobserved_weight": (0.1,),
+        },
+        "trace": {"cov": ("row graph",), "lam": (20.0,), "unobserved_weight": (0.1,)},
+        "mvgp": {"cov": ("row graph", "graphs"), "sigma2": (1.0,)},
+        "kpmf": {"cov": ("row graph",), "n_factors": (50,), "unobserved_weight": (0.1,)},
+        "pmf": {"n_factors": (50,), "unobserved_weight": (0.1,)},
+        "prodige": {"cov": ("graphs",), "kernel": kernels, "C": (1.0,)},
+    }
+    return (usual | {"omim": omim, "medline": medline}.get(name, {}))[model]
 
 
 def build(model: str, name: str, settings: dict[str, Any], part: Part, samples: int) -> Any:
@@ -177,10 +206,8 @@ def build(model: str, name: str, settings: dict[str, Any], part: Part, samples: 
         covs["row_cov"] = sl.row_kernel(given.pop("kernel"), covs["row_cov"])
     if "tau" in given:
         given["lam"] = given.pop("tau") / given.get("sigma2", 1.0)
-    if model in ("constrained", "trace", "kpmf", "mvgp"):
-        given["tol"] = 1e-3
-    if model == "prodige":
-        given["tol"] = 1e-2
+    if model in TOLS:
+        given["tol"] = TOLS[model]
     made = BY_NAME[model](**covs, **given)
     if not part.data.one_class or made.takes_positives():
         return made
@@ -194,7 +221,7 @@ def learn(model: str, made: Any, part: Part) -> Any:
     if part.data.one_class:
         return made.fit(pairs)
     if model in ("prodige", "popularity", "propagation"):
-        values = np.where(values > LIKED, 1.0, -1.0 if model == "prodige" else 0.0)
+        values = np.where(values > part.liked, 1.0, -1.0 if model == "prodige" else 0.0)
     return made.fit(pairs, values)
 
 
@@ -205,7 +232,7 @@ def measure(model: str, fitted: Any, part: Part) -> dict[str, float]:
     if not part.data.one_class:
         if model not in ("prodige", "popularity", "propagation"):
             found["RMSE"] = rmse(values, fitted.predict(pairs))
-        pairs = pairs[values > LIKED]
+        pairs = pairs[values > part.liked]
     if len(pairs):
         known = part.data.pairs[part.train]
         rows = measure_rows(fitted.scores, pairs, known, part.data.shape, (20,))
@@ -261,7 +288,7 @@ def cell(name: str, split: str, model: str) -> dict[str, Any]:
         return {}
     settings = choose(model, name, part)
     before = time.perf_counter()
-    fitted = learn(model, build(model, name, settings, part, SAMPLES), part)
+    fitted = learn(model, build(model, name, settings, part, SAMPLES.get(name, 5)), part)
     fit = time.perf_counter() - before
     return {
         **measure(model, fitted, part),

@@ -99,7 +99,14 @@ class Subspace:
         if centre is not None:
             a += centre.a @ (centre.b.T @ self._images)
         self.release()  # the largest array there is
-        a, p = orthonormal(a, problem.row_cov.apply(a))
+        return self.settled(*orthonormal(a, problem.row_cov.apply(a)), alpha)
+
+    def settled(self, a: Floats, p: Floats, alpha: DualPoint) -> Ritz:
+        """Return the Ritz values on these left vectors; ``S`` does not lead out of the right ones.
+
+        The right vectors span ``S' U``, exactly: what is left of S there is no leak.
+        """
+        problem, centre = self._problem, self.centre
         b = alpha.times_t(p)
         if centre is not None:
             b += centre.b @ (centre.a.T @ p)

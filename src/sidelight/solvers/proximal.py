@@ -142,11 +142,17 @@ class ProximalSearch(Search):
         problem, here = self._problem, self._here
         residual = problem.weights * (problem.y - here.psi)
         alpha = DualPoint(problem, residual, here.factors, here.psi)
-        empty = Factors.empty(problem.shape)
-        basis = empty if self._ritz is None else self._ritz.vectors()
-        self._gap = self._bound(self._mean(), alpha, basis)
+        self._gap = self._bound(self._mean(), alpha, self._basis(alpha))
         self._follow_outside(self._gap)
         return self._gap.relative <= self._limits.tol
+
+    def _basis(self, alpha: DualPoint) -> Factors:
+        """Keep the left vectors, and take the right ones from S as it is now: one leak less."""
+        if self._ritz is None:
+            return Factors.empty(self._problem.shape)
+        left = self._ritz.vectors()
+        self._subspace.centre = None
+        return self._subspace.settled(left.a, left.p, alpha).vectors()
 
     def recover(self) -> None:
         """Nothing is lost: a mean takes its place when it is whole."""
