@@ -106,7 +106,7 @@ def test_covariances_mix_in_the_entries_in_common():
     np.testing.assert_allclose(rows.dense(), expected, atol=1e-12)
     unit = known.T / np.sqrt(known.sum(axis=0)[:, None])
     np.testing.assert_allclose(cols.dense(), 0.75 * np.eye(3) + 0.25 * unit @ unit.T, atol=1e-12)
-    with pytest.raises(sl.InputError, match="shared_entries is 1.5"):
+    with pytest.raises(sl.InputError, match=r"shared_entries is 1\.5"):
         sl.covariances(data, shared_entries=1.5)
 
 
