@@ -193,7 +193,7 @@ def _one_class_grid(model: str, name: str) -> dict[str, tuple[Any, ...]]:
         "mvgp": {"cov": ("row graph", "graphs"), "sigma2": (1.0,)},
         "kpmf": {"cov": ("row graph",), "n_factors": (50,), "unobserved_weight": (0.1,)},
         "pmf": {"n_factors": (50,), "unobserved_weight": (0.1,)},
-        "prodige": {"cov": ("graphs",), "kernel": kernels, "C": (1.0,)},
+        "prodige": {"cov": ("graphs",), "kernel": kernels[:1], "C": (1.0,)},
     }
     return (usual | {"omim": omim, "medline": medline}.get(name, {}))[model]
 

@@ -356,7 +356,7 @@ class TestSharedEntries(Contract):
         scale = np.outer(lengths, lengths)
         truth = np.divide(shared, scale, where=scale > 0, out=np.zeros_like(shared))
         values = sp.coo_array(pattern[:size] * 3.5)
-        return Case(SharedEntries(values), truth, pattern[size:])
+        return Case(SharedEntries(values), truth, pattern[size:] * 2.5)
 
 
 def pairwise_kernel(X, Z, kernel, scale):

@@ -113,6 +113,10 @@ def test_a_file_answers_alike_bit_for_bit(model, tmp_path):
     np.testing.assert_array_equal(loaded.predict(cells), model.predict(cells))
     assert loaded.rank(0).records() == model.rank(0).records()
     assert loaded.certificate_ == model.certificate_
+    for mine, theirs in zip(
+        getattr(loaded, "models_", ()), getattr(model, "models_", ()), strict=True
+    ):
+        assert mine.rank(1).records() == theirs.rank(1).records()
 
 
 def test_a_loaded_model_fits_again(model, tmp_path):

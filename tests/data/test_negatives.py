@@ -77,5 +77,11 @@ def test_too_many_negatives_are_refused_with_the_most_there_can_be():
     with pytest.raises(InputError, match=r"27 negatives .* 21 unknown cells; draw 2.333 or less"):
         Negatives(ratio=3.0).draw(PAIRS, (10, 3))
     assert len(Negatives(ratio=2.333).draw(PAIRS, (10, 3))) == 21
-    with pytest.raises(InputError, match="ratio is -1"):
-        Negatives(ratio=-1)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"ratio": -1}, {"value": np.nan}, {"seed": -1}, {"seed": None}, {"seed": 1.5}]
+)
+def test_settings_without_meaning_are_refused(settings):
+    with pytest.raises(InputError, match=f"{next(iter(settings))} is"):
+        Negatives(**settings)

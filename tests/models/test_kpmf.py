@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import sidelight as sl
+from sidelight.solvers.newton import Effort
 
 RING = np.roll(np.eye(20), 1, axis=0) + np.roll(np.eye(20), -1, axis=0)
 RNG = np.random.default_rng(1)
@@ -68,3 +69,23 @@ def test_settings_without_meaning_are_refused(settings):
     name = next(iter(settings))
     with pytest.raises(sl.InputError, match=f"{name} is"):
         sl.KPMF(**settings).fit(X, Y)
+
+
+def test_pmf_has_no_graph_to_smooth_biases_over():
+    with pytest.raises(sl.InputError, match="PMF has no covariances; use 'biases'"):
+        sl.PMF(COV, mean="graph-biases").fit(X, Y)
+
+
+def test_numbers_of_a_search_can_be_saved(tmp_path):
+    model = sl.KPMF(n_factors=np.int64(2), sigma2=np.float32(0.5)).fit(X, Y)
+    model.save(tmp_path / "model")
+    assert sl.load(tmp_path / "model").get_params()["n_factors"] == 2
+    bag = sl.Bagged(model, sl.Negatives(0.5, seed=np.int64(1)), n=np.int64(2)).fit(X[:40])
+    bag.save(tmp_path / "bag")
+    assert sl.load(tmp_path / "bag").negatives.seed == 1
+
+
+def test_steps_that_ran_out_are_said(monkeypatch):
+    monkeypatch.setattr("sidelight.solvers.fixed._EFFORT", Effort(outer=2, inner=2))
+    model = sl.KPMF(COV, None, n_factors=2, sigma2=0.01).fit(X, Y)
+    assert "did not reach a stationary point" in model.certificate_.reason

@@ -67,3 +67,20 @@ def test_a_path_is_refitted_at_each_step():
         alone = fitted(tau=each.lam)
         assert each.refit_.rank == alone.refit_.rank
         np.testing.assert_allclose(each.predict(X), alone.predict(X), atol=0.02)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_few_entries_keep_every_direction_that_they_hold_out_nothing_of(seed):
+    pairs, values = np.array([[0, 0], [1, 1], [2, 2], [3, 3]]), np.array([5.0, 5.0, 5.0, 5.0])
+    model = sl.TraceGP(lam=0.01, refit=True, random_state=seed).fit(pairs, values)
+    assert model.refit_.rank == model.refit_.certified_rank == 4
+    assert model.refit_.held_out > 0
+    alone = sl.TraceGP(lam=0.01, refit=True, random_state=seed).fit(pairs[:1], values[:1])
+    assert (alone.refit_.rank, alone.refit_.held_out) == (1, None)
+
+
+def test_a_bag_of_refits_has_no_bounds():
+    model = sl.ConstrainedMVGP(lam=0.3, refit=True)
+    positives = X[Y > 1][:300]
+    assert sl.Bagged(model, n=2).fit(positives).rank(0).bounds is None
+    assert sl.Bagged(model.set_params(refit=False), n=2).fit(positives).rank(0).bounds is not None

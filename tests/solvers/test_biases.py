@@ -94,3 +94,27 @@ def test_values_that_do_not_vary_have_no_biases(values):
     )  # fmt: skip
     assert found.constant == pytest.approx(values[0])
     assert np.abs(found.rows.images).max() + np.abs(found.cols.images).max() < 1e-9
+
+
+@pytest.mark.parametrize("scale", [1e-7, 1e5])
+def test_the_scale_of_a_covariance_does_not_matter(scale):
+    pairs, values, weights = world(Identity(50), Identity(30))
+    one, other = (
+        fit_biases(pairs, values, weights, cov, Identity(30), np.random.default_rng(0))
+        for cov in (Identity(50), scale * Identity(50))
+    )
+    np.testing.assert_allclose(other.rows.images, one.rows.images, rtol=1e-6, atol=1e-9)
+    assert other.rows.variance * scale == pytest.approx(one.rows.variance, rel=1e-6)
+
+
+def test_an_offset_of_the_values_moves_the_constant_alone():
+    pairs, values, weights = world(Identity(50), Identity(30))
+    one, other = (
+        fit_biases(
+            pairs, values + offset, weights, Identity(50), Identity(30), np.random.default_rng(0)
+        )
+        for offset in (0.0, 1e4)
+    )
+    assert other.constant - 1e4 == pytest.approx(one.constant, abs=1e-7)
+    assert other.noise == pytest.approx(one.noise, rel=1e-6)
+    np.testing.assert_allclose(other.cols.images, one.cols.images, atol=1e-6)

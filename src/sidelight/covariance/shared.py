@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from sidelight.covariance.base import Cross
 from sidelight.covariance.features import Features
 from sidelight.covariance.inputs import matrix
 
@@ -28,11 +29,19 @@ class SharedEntries(Features):
     """
 
     def __init__(self, pattern: Any) -> None:
-        found = sp.csr_array(matrix(pattern, "pattern"))
-        found.data = (found.data != 0).astype(np.float64)
-        super().__init__(found, "cosine")
+        super().__init__(_ones(matrix(pattern, "pattern")), "cosine")
+
+    def cross(self, new: Any) -> Cross:
+        """Place new items by their own patterns, new items by items of the other axis."""
+        return super().cross(_ones(matrix(new, "pattern", self.width)))
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the pattern."""
         settings, arrays = super().state()
         return settings | {"kind": "SharedEntries"}, arrays
+
+
+def _ones(pattern: Any) -> sp.csr_array[Any]:
+    found = sp.csr_array(pattern)
+    found.data = (found.data != 0).astype(np.float64)
+    return found

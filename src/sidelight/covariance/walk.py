@@ -27,7 +27,7 @@ class RandomWalk(LaplacianFunction):
     adjacency
         The graph, as for Diffusion.
     alpha
-        How likely each step goes on, from 0 (every node on its own) to below 1.
+        How likely each step goes on, from 0 (every node on its own) to 0.999.
     """
 
     def __init__(self, adjacency: Any, alpha: float = 0.8) -> None:

@@ -37,6 +37,10 @@ class Negatives:
     def __post_init__(self) -> None:
         if not 0 <= self.ratio < np.inf:
             raise InputError(f"ratio is {self.ratio!r}", remedy="use a number >= 0 for ratio")
+        if not np.isfinite(self.value):
+            raise InputError(f"value is {self.value!r}", remedy="use a finite number for value")
+        if not (isinstance(self.seed, (int, np.integer)) and self.seed >= 0):
+            raise InputError(f"seed is {self.seed!r}", remedy="use a whole number >= 0 for seed")
 
     def draw(self, pairs: Index, shape: tuple[int, int], number: int = 0) -> Index:
         """Draw sample ``number``: distinct cells of a table that are not among ``pairs``."""

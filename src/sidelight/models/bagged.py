@@ -83,6 +83,7 @@ class Bagged(PairModel):
                     watch=watch,
                 )
             )
+            _name_alike(self.models_[-1], self)
             proof = self.models_[-1].certificate_
             if proof is not None and proof.reason == "interrupted":
                 break  # and average what there is
@@ -104,6 +105,12 @@ class Bagged(PairModel):
             total += model.mean_.table(index, rows, cols) + model._table(index, rows, cols)
         return total / len(self.models_)
 
+    def _bounds(self, row: int, cols: NDArray[np.int64], rows: Axis) -> Floats | None:
+        """Bound the average, where every model has a bound of its own."""
+        found = [model._bounds(row, cols, rows) for model in self.models_]
+        known = [bounds for bounds in found if bounds is not None]
+        return np.asarray(np.mean(known, axis=0)) if len(known) == len(found) else None
+
     def _settings(self) -> dict[str, Any]:
         return {"negatives": None if self.negatives is None else asdict(self.negatives)}
 
@@ -116,6 +123,12 @@ class Bagged(PairModel):
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         pass
+
+
+def _name_alike(member: PairModel, bag: PairModel) -> None:
+    """Give a model the ids and names of a bag, which it was fitted without."""
+    member.row_ids_, member.col_ids_ = bag.row_ids_, bag.col_ids_
+    member.row_names_, member.col_names_ = bag.row_names_, bag.col_names_
 
 
 def _worst(proofs: list[Certificate | None]) -> Certificate | None:

@@ -101,7 +101,8 @@ class Propagation(SpreadModel):
     ----------
     row_cov, col_cov
         Name the items of the axes and hold their graphs: a Diffusion, a RandomWalk, or a sum with
-        one.
+        one. New items are described by their links alone, or by their number on an axis over
+        which nothing spreads.
     over
         "rows", "columns" or "both"; None is wherever there is a graph.
     alpha

@@ -40,7 +40,8 @@ class KPMF(FactorModel):
     Attributes
     ----------
     certificate_
-        The proof, or how much is missing to one.
+        The proof that no mean of any rank is better; without one, its gap is an upper bound, and a
+        loose one.
     singular_values_
         Those of ``B = U V'``.
     """
@@ -90,8 +91,16 @@ class PMF(KPMF):
     """Probabilistic matrix factorisation: KPMF without side information.
 
     Parameters and attributes are those of KPMF. The covariances name the items of the axes; the
-    factors' rows are independent whatever they say, and a new item's are zero.
+    factors' rows are independent whatever they say, and a new item's are zero: new items are
+    described by their number alone.
     """
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.mean == "graph-biases":
+            raise InputError(
+                "mean is 'graph-biases' and PMF has no covariances", remedy="use 'biases', or KPMF"
+            )
 
     def _name(self, data: Dataset | None, pairs: Pairs) -> None:
         super()._name(data, pairs)

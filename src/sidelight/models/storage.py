@@ -37,7 +37,7 @@ _TEXTS = ("row_ids_", "col_ids_", "row_names_", "col_names_")
 def save(model: PairModel, path: Path) -> None:
     """Write a fitted model."""
     settings, arrays = _state(model)
-    header = {"sidelight": json.dumps(settings)}
+    header = {"sidelight": json.dumps(settings, default=_plain)}
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     _replace(path, serialise(arrays, metadata=header))
 
@@ -79,10 +79,11 @@ def _state(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if getattr(model, name) is not None:
             arrays |= _packed(name, getattr(model, name))
     if isinstance(model, Bagged):
-        shared, parts = _covariances(model.models_[0])  # the same for all of them
-        members = [_learnt(member) for member in model.models_]
-        settings |= {"shared": shared, "members": [inner for inner, _ in members]}
-        arrays |= _prefixed("shared.", parts)
+        first, members = model.models_[0], [_learnt(member) for member in model.models_]
+        settings |= {"shared": None, "members": [inner for inner, _ in members]}
+        if any(getattr(first, f"{side}_") is not getattr(model, f"{side}_") for side in _SIDES):
+            settings["shared"], parts = _covariances(first)  # the same for all of them
+            arrays |= _prefixed("shared.", parts)
         for i, (_, inner) in enumerate(members):
             arrays |= _prefixed(f"{i}.", inner)
     return settings, arrays
@@ -116,7 +117,8 @@ def _covariances(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[An
 def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairModel:
     covs = _restored(settings, arrays)
     if settings["kind"] == "Bagged":
-        shared = _restored(settings["shared"], _under("shared.", arrays))
+        own = settings["shared"]
+        shared = covs if own is None else _restored(own, _under("shared.", arrays))
         members = [
             _taught(_made(inner, shared), inner, shared, _under(f"{i}.", arrays))
             for i, inner in enumerate(settings["members"])
@@ -130,7 +132,8 @@ def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairMod
         model = _made(settings, covs)
     _taught(model, settings, covs, arrays)
     for name in _TEXTS:
-        setattr(model, name, _unpacked(name, arrays))
+        for each in (model, *getattr(model, "models_", ())):
+            setattr(each, name, _unpacked(name, arrays))
     return model
 
 
@@ -167,6 +170,13 @@ def _certificate(lines: dict[str, Any] | None) -> Certificate | None:
         return None
     trace = tuple(Progress(**line) for line in lines["trace"])
     return Certificate(**(lines | {"trace": trace}))
+
+
+def _plain(value: Any) -> Any:
+    """Return numpy's numbers as Python's: a search over ``np.arange`` leaves such parameters."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be saved")
 
 
 def _prefixed(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

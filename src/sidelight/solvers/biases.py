@@ -1,9 +1,9 @@
 """Row and column biases, with variances learnt from the data.
 
 The values are ``y = mu + b_m + c_n + e``, with independent normal ``b ~ s_b C_M``, ``c ~ s_c C_N``
-and noise ``e`` of variance ``s / w``. With ``A`` and ``Z`` the 0/1 matrices from rows and columns
-to entries, the values have the covariance ``s H`` between them after a division by
-``sqrt(1 / w)``:
+and noise ``e`` of variance ``s / w``, for weights ``w`` of mean 1. With ``A`` and ``Z`` the 0/1
+matrices from rows and columns to entries, the values have the covariance ``s H`` between them
+after a division by ``sqrt(1 / w)``:
 
     H = I + sqrt(w) (s_b / s A C_M A' + s_c / s Z C_N Z') sqrt(w)
 
@@ -32,7 +32,7 @@ _SETTLED = 3e-3  # relative change of every variance at which they are known
 _ROUGH, _EXACT = 1e-2, 1e-11  # residuals of the systems, while learning and at the end
 _FEW = 300  # entries for which degrees of freedom are counted without random signs
 _SIGNS = 200_000  # random signs altogether, in few vectors for many entries
-_LEAST, _MOST = 1e-6, 1e4  # of a variance, relative to the noise
+_FIRST, _RANGE = 0.2, (1e-6, 1e4)  # of the variance of a typical bias, relative to the noise
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Biases:
-    """The fitted mean ``constant + b_m + c_n``, and the variance of the noise."""
+    """The fitted mean ``constant + b_m + c_n``, and the noise's variance at the mean weight."""
 
     constant: float
     rows: Side
@@ -65,11 +65,15 @@ def fit_biases(
     """Fit the biases and their variances to entries of positive weight."""
     order = np.lexsort((values, pairs[:, 1], pairs[:, 0]))  # the signs belong to the entries
     pairs, values, weights = pairs[order], values[order], weights[order]
+    centre = float(np.average(values, weights=weights))  # what is solved for is free of it
+    values = values - centre
     root = np.sqrt(weights / weights.mean())
     axes = [_Axis(pairs[:, k], cov, root) for k, cov in enumerate((row_cov, col_cov))]
     right = np.column_stack([root * values, root])
     probes = _probes(len(values), rng)
     spreads = [axis.spread(probes) for axis in axes]
+    for axis, spread in zip(axes, spreads, strict=True):
+        axis.scale(float(np.vdot(probes, spread)) / len(values))
     every = np.hstack([right, probes])
     found, noise = np.zeros_like(every), 0.0
     for _ in range(_ROUNDS):
@@ -82,7 +86,7 @@ def fit_biases(
             break
     constant, beta = _less_constant(right, _solve(axes, right, found[:, :2], _EXACT))
     rows, cols = (axis.side(beta, noise) for axis in axes)
-    return Biases(constant, rows, cols, noise)
+    return Biases(centre + constant, rows, cols, noise)
 
 
 class _Axis:
@@ -93,7 +97,13 @@ class _Axis:
             (root, index, np.arange(len(index) + 1)), shape=(len(index), cov.size)
         )
         self.down = self.up.T.tocsr()
-        self.cov, self.ratio = cov, 0.2  # of the variance of the biases to that of the noise
+        self.cov = cov
+        self.ratio, self._unit = 1.0, 1.0  # variance of the biases over that of the noise
+
+    def scale(self, diagonal: float) -> None:
+        """Start, and end the search, at ratios that suit the covariance's typical variance."""
+        self._unit = 1 / diagonal if diagonal > 0 else 1.0
+        self.ratio = _FIRST * self._unit
 
     def spread(self, X: Floats) -> Floats:
         """Return the covariance between the entries times ``X``, for ``ratio = 1``."""
@@ -111,7 +121,8 @@ class _Axis:
         """
         side, before = self.side(beta, noise), self.ratio
         explained = float(side.weights @ side.images) / noise
-        self.ratio = float(np.clip(explained / (before * trace), _LEAST, _MOST))
+        low, high = (self._unit * end for end in _RANGE)
+        self.ratio = float(np.clip(explained / (before * trace), low, high))
         return abs(float(np.log(self.ratio / before)))
 
 

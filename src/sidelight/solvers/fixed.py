@@ -1,7 +1,8 @@
 """Factors of a rank that is given, from random starts: what matrix factorisation does.
 
 The problem is not convex. The certificate holds all the same: its dual bounds the objective of the
-best mean of any rank, so that it tells an optimum from a local one, or from a rank too small.
+best mean of any rank from below. Where the gap closes the fit is that mean; where it does not, the
+bound is loose, and the gap much larger than what is missing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sidelight.solvers.solution import Solution, Trace, Watch, certificate
 Floats = NDArray[np.float64]
 
 _EFFORT = Effort(outer=200, inner=60)
+_SPENT = f"{_EFFORT.outer} steps did not reach a stationary point"
 _START = 0.1  # size of the first mean's entries, relative to the values'
 
 
@@ -34,10 +36,12 @@ def solve_fixed(
     best, value, stopped = Factors.empty(problem.shape), np.inf, ""
     try:
         for _ in range(restarts):
-            for factors, found in newton(problem, _start(problem, rank, rng), lam, _EFFORT):
+            steps = newton(problem, _start(problem, rank, rng), lam, _EFFORT)
+            for count, (factors, found) in enumerate(steps):
                 trace.note(factors.rank, found, np.inf)
                 if found < value:
                     best, value = factors, found
+                    stopped = _SPENT if count == _EFFORT.outer else ""
     except KeyboardInterrupt:
         stopped, trace.watch = "interrupted", None
     return _certified(problem, lam, best, tol, rng, trace, stopped)
@@ -66,6 +70,6 @@ def _certified(
     mean, unit = Mean(problem.loss(residual, factors), s), factors.scaled(1 / np.sqrt(s))
     point = problem.dual_point(residual, factors)
     gap = duality_gap(problem, mean, point, unit, lam, tol, rng)
-    reason = stopped or f"a stationary point of rank {len(s)}; the gap is to the best of any rank"
+    reason = stopped or f"a stationary point of rank {len(s)}; the best of any rank may be better"
     proof = certificate(gap.primal, gap.dual, len(s), problem.h, tol, trace, reason)
     return Solution(factors, s, -residual, proof)

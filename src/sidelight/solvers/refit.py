@@ -34,8 +34,9 @@ class Refit:
 
     ``certified_rank`` and ``certified_values`` are the first stage's, whose certificate speaks of
     them alone; ``rank``, ``ridge`` and ``objective`` are the second stage's, where the objective
-    is ``1/2 sum w (y - psi)^2 + ridge/2 (|U|^2 + |V|^2)``. ``held_out`` is the root mean squared
-    error on the entries that chose rank and ridge.
+    is the loss (that of unobserved cells included) and ``ridge/2 (|U|^2 + |V|^2)``. ``held_out`` is
+    the root mean squared error on the entries that chose rank and ridge, which unobserved cells'
+    weight, if there is one, took for zeros; None where there were too few to choose.
     """
 
     certified_rank: int
@@ -43,7 +44,7 @@ class Refit:
     rank: int
     ridge: float
     objective: float
-    held_out: float
+    held_out: float | None
     seconds: float
 
     def record(self) -> dict[str, Any]:
@@ -62,11 +63,15 @@ def refit(
     """Return the factors fitted anew, their singular values, and how they were found."""
     started = time.perf_counter()
     plain = problem.part(np.ones(len(problem.y), dtype=bool), h=0.0)  # ridge on the factors
-    test = rng.random(len(problem.y)) < _HELD_OUT
-    train, held = plain.part(~test), plain.part(test)
-    values = first.singular_values
-    tried = [_best_ridge(train, held, first.factors.leading(k), lam) for k in _ranks(values)]
-    start, ridge, error = min(tried, key=lambda found: found[2], default=(first.factors, lam, 0.0))
+    values, count = first.singular_values, len(problem.y)
+    start, ridge, error = first.factors, lam, None
+    if len(values) and count > 1:
+        test = np.zeros(count, dtype=bool)
+        test[rng.permutation(count)[: max(round(_HELD_OUT * count), 1)]] = True
+        train, held = plain.part(~test), plain.part(test)
+        starts = [first.factors.leading(rank) for rank in _ranks(values)]
+        tried = [(*_best_ridge(train, held, each, lam), each) for each in starts]
+        error, ridge, start = min(tried, key=lambda found: found[0])
     factors, objective = newton_last(plain, start, ridge, _FINAL)
     factors, s = factors.balanced()
     seconds = time.perf_counter() - started
@@ -76,8 +81,6 @@ def refit(
 
 def _ranks(values: Floats) -> list[int]:
     """Return the ranks worth trying: all factors, and those before the widest gap."""
-    if not len(values):
-        return []
     cushioned = values + _CUSHION * values[0]
     ratios = cushioned[:-1] / cushioned[1:]
     widest = int(np.argmax(ratios)) + 1 if len(ratios) else 0
@@ -85,22 +88,18 @@ def _ranks(values: Floats) -> list[int]:
     return [widest, len(values)] if gap else [len(values)]
 
 
-def _best_ridge(
-    train: Problem, held: Problem, factors: Factors, lam: float
-) -> tuple[Factors, float, float]:
-    """Halve the ridge until held-out entries are predicted worse; refine by a parabola."""
-    if not len(train.y) or not len(held.y):
-        return factors, lam, 0.0
-    ridges, errors, starts = [], [], []
+def _best_ridge(train: Problem, held: Problem, factors: Factors, lam: float) -> tuple[float, float]:
+    """Return the least error and its ridge, halved until held-out entries are predicted worse."""
+    ridges: list[float] = []
+    errors: list[float] = []
     for step in range(_HALVINGS):
         ridges.append(lam / 2**step)
         factors, _ = newton_last(train, factors, ridges[-1], _TRIAL)
-        starts.append(factors)
         errors.append(_error(held, factors))
         if step >= 2 and errors[-1] > errors[-2] > errors[-3]:
             break
     best = int(np.argmin(errors))
-    return starts[best], ridges[best] * 2 ** _vertex(errors, best), errors[best]
+    return errors[best], ridges[best] * 2 ** _vertex(errors, best)
 
 
 def _error(held: Problem, factors: Factors) -> float:
