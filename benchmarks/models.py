@@ -180,7 +180,8 @@ def _one_class_grid(model: str, name: str) -> dict[str, tuple[Any, ...]]:
     omim = {
         "constrained": {"cov": ("far",), "lam": (0.02,), "unobserved_weight": (0.001,)},
         "trace": {"cov": ("row graph",), "lam": (3.0,), "unobserved_weight": (0.1,)},
-        "mvgp": {"cov": ("graphs", "far"), "sigma2": (1.0,)},
+        "mvgp": {"cov": ("graphs",), "sigma2": (1.0,)},
+        "kpmf": {"cov": ("graphs",), "n_factors": (10,), "unobserved_weight": (0.1,)},
         "prodige": {"cov": ("graphs",), "kernel": kernels, "C": (1.0,)},
     }
     medline = {
@@ -191,8 +192,8 @@ def _one_class_grid(model: str, name: str) -> dict[str, tuple[Any, ...]]:
         },
         "trace": {"cov": ("row graph",), "lam": (20.0,), "unobserved_weight": (0.1,)},
         "mvgp": {"cov": ("row graph", "graphs"), "sigma2": (1.0,)},
-        "kpmf": {"cov": ("row graph",), "n_factors": (50,), "unobserved_weight": (0.1,)},
-        "pmf": {"n_factors": (50,), "unobserved_weight": (0.1,)},
+        "kpmf": {"cov": ("row graph",), "n_factors": (30,), "unobserved_weight": (0.1,)},
+        "pmf": {"n_factors": (30,), "unobserved_weight": (0.1,)},
         "prodige": {"cov": ("graphs",), "kernel": kernels[:1], "C": (1.0,)},
     }
     return (usual | {"omim": omim, "medline": medline}.get(name, {}))[model]

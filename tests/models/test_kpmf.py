@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import sidelight as sl
-from sidelight.solvers.newton import Effort
 
 RING = np.roll(np.eye(20), 1, axis=0) + np.roll(np.eye(20), -1, axis=0)
 RNG = np.random.default_rng(1)
@@ -24,7 +23,7 @@ def test_a_rank_that_suffices_finds_the_certified_optimum():
 
 
 def test_a_rank_too_small_is_stationary_and_not_certified():
-    model = sl.KPMF(COV, sl.Identity(12), n_factors=1, sigma2=0.2).fit(X, Y)
+    model = sl.KPMF(COV, sl.Identity(12), n_factors=1, sigma2=0.2, tol=1e-8).fit(X, Y)
     proof = model.certificate_
     assert (proof.status, proof.rank, proof.bound) == ("stopped", 1, None)
     assert "stationary point of rank 1" in proof.reason
@@ -86,6 +85,6 @@ def test_numbers_of_a_search_can_be_saved(tmp_path):
 
 
 def test_steps_that_ran_out_are_said(monkeypatch):
-    monkeypatch.setattr("sidelight.solvers.fixed._EFFORT", Effort(outer=2, inner=2))
+    monkeypatch.setattr("sidelight.solvers.fixed._OUTER", 2)
     model = sl.KPMF(COV, None, n_factors=2, sigma2=0.01).fit(X, Y)
     assert "did not reach a stationary point" in model.certificate_.reason

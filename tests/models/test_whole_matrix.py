@@ -33,7 +33,7 @@ def test_certified_models(kind):
 
 def test_fixed_rank():
     """The same seed starts both at the same factors, up to their size."""
-    given = {"sigma2": SIGMA2, "n_factors": 9, "restarts": 3}
+    given = {"sigma2": SIGMA2, "n_factors": 9, "restarts": 3, "tol": 1e-6}
     cov = sl.Diffusion(RING)
     short = sl.KPMF(cov, sl.Identity(9), unobserved_weight=W0, **given).fit(POSITIVES)
     long = sl.KPMF(cov, sl.Identity(9), **given).fit(*written_out())

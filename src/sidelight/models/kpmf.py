@@ -29,7 +29,8 @@ class KPMF(FactorModel):
     sigma2
         Variance of the noise.
     tol
-        Relative duality gap at which the fit counts as certified.
+        Relative duality gap at which the fit counts as certified; its square says when a step was
+        the last.
     mean, unobserved_weight
         As in ConstrainedMVGP.
     restarts

@@ -16,8 +16,9 @@ from sidelight.solvers.solution import Solution, Trace, Watch, certificate
 
 Floats = NDArray[np.float64]
 
-_EFFORT = Effort(outer=200, inner=60)
-_SPENT = f"{_EFFORT.outer} steps did not reach a stationary point"
+_OUTER, _INNER = 200, 60
+_LEAST = 0.1  # of tol^2, the relative fall of the last step: of second order, the gap of first
+_SPENT = f"{_OUTER} steps did not reach a stationary point"
 _START = 0.1  # size of the first mean's entries, relative to the values'
 
 
@@ -34,14 +35,15 @@ def solve_fixed(
     """Minimise over factors of this rank; of several random starts the best is kept."""
     trace = Trace(watch)
     best, value, stopped = Factors.empty(problem.shape), np.inf, ""
+    effort = Effort(_OUTER, _INNER, least=_LEAST * tol**2)
     try:
         for _ in range(restarts):
-            steps = newton(problem, _start(problem, rank, rng), lam, _EFFORT)
+            steps = newton(problem, _start(problem, rank, rng), lam, effort)
             for count, (factors, found) in enumerate(steps):
                 trace.note(factors.rank, found, np.inf)
                 if found < value:
                     best, value = factors, found
-                    stopped = _SPENT if count == _EFFORT.outer else ""
+                    stopped = _SPENT if count == _OUTER else ""
     except KeyboardInterrupt:
         stopped, trace.watch = "interrupted", None
     return _certified(problem, lam, best, tol, rng, trace, stopped)
