@@ -197,11 +197,11 @@ class TestFit:
 
     def test_settings_reach_the_model(self, positives, tmp_path):
         out = tmp_path / "m"
-        args = ["--unobserved-weight", 0.1, "--refit", "--lam", 2, "--mean", "graph-biases"]
+        args = ["--unobserved-weight", 0.1, "--refit", "--lam", 2, "--mean", "zero"]
         told = json.loads(call_well("fit", positives, *args, "--out", out, "--json"))
         assert told["negatives"] is None
         model = sl.load(out)
-        assert (model.unobserved_weight, model.refit, model.mean) == (0.1, True, "graph-biases")
+        assert (model.unobserved_weight, model.refit, model.mean) == (0.1, True, "zero")
         assert told["refit"]["rank"] == model.refit_.rank
         args = ["--model", "kpmf", "--factors", 2, "--restarts", 2, "--samples", 2]
         text = call_well("fit", positives, *args, "--shared-entries", 0.3, "--out", out)
@@ -214,6 +214,26 @@ class TestFit:
         text = call_well("fit", positives, *args, "--out", out)
         assert "a baseline without a certificate" in text
         assert sl.load(out).row_cov_.alpha == 0.3
+
+    def test_values_that_are_all_alike_are_refused(self, positives, tmp_path):
+        ones = tmp_path / "ones.tsv"
+        ones.write_text("row\tcol\tvalue\na\tx\t1\nb\ty\t1\n")
+        said = refusal("fit", ones, "--out", tmp_path / "m")
+        assert "all entries have the value 1, which teaches nothing; leave the value column" in said
+        said = refusal("fit", positives, "--negatives", 0, "--out", tmp_path / "m")
+        assert said.startswith("--negatives 0 leaves known positives alone")
+
+    @pytest.mark.parametrize("kind", ["pmf", "popularity", "propagation"])
+    def test_sides_that_a_model_does_not_use_are_refused(self, positives, tmp_path, kind):
+        for args in (["--row-a", 2], ["--shared-entries", 0.5]):
+            said = refusal("fit", positives, "--model", kind, *args, "--out", tmp_path / "m")
+            assert said.startswith(f"{args[0]} is given and {kind} has no use for it")
+
+    def test_a_new_row_of_a_model_without_a_graph(self, positives, tmp_path):
+        out = tmp_path / "m"
+        call_well("fit", positives, "--model", "pmf", "--out", out)
+        said = refusal("rank", out, "new", "--new-links", "r1")
+        assert "--new-links is given, and the model's rows have no graph" in said
 
     def test_a_new_row_of_a_model_with_shared_entries(self, positives, tmp_path):
         out = tmp_path / "m"

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 import sidelight as sl
 
@@ -135,3 +136,23 @@ def test_a_dataset_gives_its_ids(made):
 def test_bad_pairs_are_refused(made):
     with pytest.raises(sl.InputError, match=r"row 99 at position 0 is not in|99"):
         made.set_params().fit([[99, 0], [0, 0]], [1.0, -1.0]).predict([[100, 0]])
+
+
+def test_what_is_no_covariance_is_refused(made):
+    if isinstance(made, sl.Bagged):
+        made = made.model
+    with pytest.raises(sl.InputError, match="row_cov is a ndarray, not a covariance; wrap it"):
+        made.set_params(row_cov=RING).fit(PAIRS, LABELS)
+
+
+def test_rows_are_whole_numbers(model):
+    for wrong in (1.5, None, ["r1"]):
+        with pytest.raises(sl.InputError, match="is not a row number"):
+            model.scores(wrong)
+    with pytest.raises(sl.InputError, match="is not a row number"):
+        model.rank(1.5)
+
+
+def test_what_is_not_fitted_is_not_saved(made, tmp_path):
+    with pytest.raises(NotFittedError):
+        made.save(tmp_path / "model")

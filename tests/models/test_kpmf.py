@@ -88,3 +88,27 @@ def test_steps_that_ran_out_are_said(monkeypatch):
     monkeypatch.setattr("sidelight.solvers.fixed._OUTER", 2)
     model = sl.KPMF(COV, None, n_factors=2, sigma2=0.01).fit(X, Y)
     assert "did not reach a stationary point" in model.certificate_.reason
+
+
+def test_factors_that_are_not_needed_go_and_the_optimum_is_recognised():
+    convex = sl.TraceGP(sigma2=0.2, lam=1.0, tol=1e-8).fit(X, Y)
+    for seed in range(4):
+        model = sl.PMF(n_factors=12, sigma2=0.2, random_state=seed).fit(X, Y)
+        assert model.certificate_.status == "certified"
+        assert model.certificate_.rank == convex.certificate_.rank
+        assert model.row_factors_.shape[1] == convex.certificate_.rank
+
+
+def test_an_item_without_entries_is_exactly_zero():
+    kept = X[:, 0] != 3
+    for model in (sl.PMF(COV, n_factors=3, sigma2=0.2), sl.KPMF(COV, n_factors=3, sigma2=0.2)):
+        model.fit(X[kept], Y[kept])
+        np.testing.assert_array_equal(model.row_weights_[3], 0.0)
+    plain = sl.PMF(COV, None, n_factors=3, sigma2=0.2).fit(X[kept], Y[kept])
+    np.testing.assert_array_equal(plain.scores([3]), 0.0)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_one_entry_is_found_from_any_start(seed):
+    model = sl.KPMF(n_factors=1, random_state=seed).fit([[0, 0]], [3.0])
+    assert model.predict([[0, 0]])[0] == pytest.approx(2.0, rel=1e-4)

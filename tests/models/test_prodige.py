@@ -57,7 +57,7 @@ def test_any_two_values_are_classes_and_one_is_refused():
     shifted = sl.ProDiGe(SIMILARITY, COLUMNS, tol=1e-8).fit(X, 3 + (LABELS > 0))
     np.testing.assert_array_equal(shifted.decision_function(X), model.decision_function(X))
     np.testing.assert_array_equal(shifted.classes_, [3, 4])
-    with pytest.raises(sl.InputError, match="1 different values; give two classes"):
+    with pytest.raises(sl.InputError, match="1 different values; give entries of two values"):
         sl.ProDiGe(SIMILARITY, COLUMNS).fit(X, np.ones(len(X)))
 
 

@@ -45,3 +45,25 @@ def test_positives_alone_need_the_weight():
         sl.ConstrainedMVGP().fit(POSITIVES)
     with pytest.raises(sl.InputError, match="unobserved_weight is -1"):
         sl.ConstrainedMVGP(unobserved_weight=-1).fit(POSITIVES)
+
+
+def test_unknown_cells_are_zeros_whatever_the_mean():
+    with pytest.raises(sl.InputError, match="use mean='zero'"):
+        sl.ConstrainedMVGP(unobserved_weight=0.1, mean="global").fit(POSITIVES)
+
+
+@pytest.mark.parametrize(
+    "settings", [{"random_state": -1}, {"random_state": "a"}, {"refit": "yes"}, {"max_rank": 1.5}]
+)
+def test_settings_without_meaning_are_refused(settings):
+    with pytest.raises(sl.InputError, match=f"{next(iter(settings))} is"):
+        sl.ConstrainedMVGP(unobserved_weight=0.1, **settings).fit(POSITIVES)
+
+
+def test_a_bag_and_a_path_say_what_they_need():
+    with pytest.raises(sl.InputError, match="negatives is 5; give a Negatives"):
+        sl.Bagged(sl.MVGP(), 5).fit(POSITIVES)
+    with pytest.raises(sl.InputError, match="KPMF has no lam"):
+        next(sl.regularization_path(sl.KPMF(), POSITIVES))
+    with pytest.raises(sl.InputError, match="Bias is nothing without biases"):
+        sl.Bias(mean="zero").fit(POSITIVES)

@@ -80,6 +80,7 @@ def make_model(
     draw
         The negatives, for a model of known positives that needs some.
     """
+    _refuse_unused_sides(kind, sides)
     row_heat, col_heat = (
         _heat(data.rows, sides.rows, "row"),
         _heat(data.cols, sides.cols, "col"),
@@ -113,17 +114,40 @@ def _refuse_meaningless(kind: Kind, known: dict[str, Any], settings: dict[str, A
             )
 
 
+def _refuse_unused_sides(kind: Kind, sides: Sides) -> None:
+    """Refuse options that say how covariances are made to a model that makes no use of them."""
+    if kind not in (Kind.PMF, Kind.POPULARITY, Kind.PROPAGATION):
+        return
+    given = [f"--row-{name}" for name in sides.rows] + [f"--col-{name}" for name in sides.cols]
+    given += ["--shared-entries"] if sides.shared_entries else []
+    if given:
+        raise InputError(
+            f"{given[0]} is given and {kind.value} has no use for it",
+            remedy="leave it out, or choose another --model",
+        )
+
+
 def _bagged(model: Any, kind: Kind, data: Dataset, draw: Draw) -> Any:
     """Add samples of negatives to known positives, which alone would teach most models nothing."""
     needed = data.one_class and not model.takes_positives()
+    if not data.one_class and len(set(data.values.tolist())) == 1:
+        raise InputError(
+            f"all entries have the value {data.values[0]:g}, which teaches nothing",
+            remedy="leave the value column out if these are known positives",
+        )
     if not needed:
         if draw.ratio is not None or draw.samples > 1:
             option = "--samples" if draw.ratio is None else "--negatives"
-            why = "this model needs none" if data.one_class else "the entries have values"
+            why = "no negatives are drawn here" if data.one_class else "the entries have values"
             raise InputError(
                 f"{why}, and {option} is for known positives alone", remedy="leave it out"
             )
         return model
+    if draw.ratio == 0:
+        raise InputError(
+            "--negatives 0 leaves known positives alone, which teach nothing",
+            remedy="ask for some, or give --unobserved-weight",
+        )
     value = -1.0 if kind is Kind.PRODIGE else 0.0
     negatives = Negatives(1.0 if draw.ratio is None else draw.ratio, value, draw.seed)
     negatives.draw(data.pairs, data.shape)  # says now if there are too few unknown cells

@@ -62,7 +62,7 @@ _DATA, _SIDES, _GRAPHS = "Data", "Rows and columns", "Diffusion over the graphs"
 _SETTINGS = "Settings of the model: those that it has"
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-Seed = Annotated[int, typer.Option(help="Decides what is drawn at random.")]
+Seed = Annotated[int, typer.Option(min=0, help="Decides what is drawn at random.")]
 Model = Annotated[Path, typer.Argument(help="A file that 'sidelight fit' wrote.")]
 
 Data = Annotated[Path, typer.Argument(help="A folder, or one file of entries.")]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sidelight.covariance.base import Array, Cross
 from sidelight.covariance.functions import LaplacianFunction, linked, normalised
 from sidelight.covariance.graph import Graph
-from sidelight.covariance.inputs import columns, matrix, nonnegative
+from sidelight.covariance.inputs import amount, columns, matrix, nonnegative
 from sidelight.errors import InputError
 
 _BLOCK = 64  # items whose columns are worked out at a time
@@ -31,9 +31,9 @@ class RandomWalk(LaplacianFunction):
     """
 
     def __init__(self, adjacency: Any, alpha: float = 0.8) -> None:
-        if not 0 <= alpha <= 0.999:
+        if amount(alpha, "alpha") > 0.999:
             raise InputError(f"alpha is {alpha!r}", remedy="choose 0 <= alpha <= 0.999")
-        self.alpha = float(alpha)
+        self.alpha: float = float(alpha)
         self.graph = adjacency if isinstance(adjacency, Graph) else Graph(adjacency)
         self.size = self.root_size = self.graph.size
 

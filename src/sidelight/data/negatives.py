@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -35,9 +36,9 @@ class Negatives:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.ratio < np.inf:
+        if not (isinstance(self.ratio, Real) and 0 <= self.ratio < np.inf):
             raise InputError(f"ratio is {self.ratio!r}", remedy="use a number >= 0 for ratio")
-        if not np.isfinite(self.value):
+        if not (isinstance(self.value, Real) and np.isfinite(self.value)):
             raise InputError(f"value is {self.value!r}", remedy="use a finite number for value")
         if not (isinstance(self.seed, (int, np.integer)) and self.seed >= 0):
             raise InputError(f"seed is {self.seed!r}", remedy="use a whole number >= 0 for seed")

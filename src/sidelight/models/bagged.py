@@ -14,6 +14,7 @@ from sidelight.data import Negatives
 from sidelight.errors import InputError
 from sidelight.models.axes import Axis
 from sidelight.models.base import Floats, PairModel, Pairs
+from sidelight.models.inputs import whole
 from sidelight.solvers import Certificate, Watch
 
 
@@ -63,8 +64,9 @@ class Bagged(PairModel):
             raise InputError(
                 f"model is {self.model!r}", remedy="give one of the package's other models"
             )
-        if not (isinstance(self.n, (int, np.integer)) and self.n >= 1):
-            raise InputError(f"n is {self.n!r}", remedy="use 1 or more for n")
+        whole(self.n, "n")
+        if self.negatives is not None and not isinstance(self.negatives, Negatives):
+            raise InputError(f"negatives is {self.negatives!r}", remedy="give a Negatives, or None")
 
     def _learn(self, pairs: Pairs, values: Floats, weights: Floats, watch: Watch | None) -> None:
         negatives = Negatives() if self.negatives is None else self.negatives
@@ -87,13 +89,9 @@ class Bagged(PairModel):
             proof = self.models_[-1].certificate_
             if proof is not None and proof.reason == "interrupted":
                 break  # and average what there is
+        first = self.models_[0]  # a model may use less of the covariances than it is given
+        self.row_cov_, self.col_cov_ = first.row_cov_, first.col_cov_
         self.certificate_ = _worst([model.certificate_ for model in self.models_])
-
-    def _rows(self, new: Any = None) -> Axis:
-        return self.models_[0]._rows(new) if hasattr(self, "models_") else super()._rows(new)
-
-    def _cols(self, new: Any = None) -> Axis:
-        return self.models_[0]._cols(new) if hasattr(self, "models_") else super()._cols(new)
 
     def _means(self, pairs: Pairs, rows: Axis, cols: Axis) -> Floats:
         found = [m.mean_.at(pairs, rows, cols) + m._means(pairs, rows, cols) for m in self.models_]

@@ -86,6 +86,13 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
     def _name(self, data: Dataset | None, pairs: Pairs) -> None:
         """Settle covariances, ids and names."""
+        for side in ("row_cov", "col_cov"):
+            given = getattr(self, side)
+            if given is not None and not isinstance(given, Covariance):
+                raise InputError(
+                    f"{side} is a {type(given).__name__}, not a covariance",
+                    remedy="wrap it: Diffusion(adjacency), Features(X) or Dense(similarities)",
+                )
         seen = (1 + pairs.max(axis=0, initial=-1)) if data is None else data.shape
         self.row_cov_ = Identity(int(seen[0])) if self.row_cov is None else self.row_cov
         self.col_cov_ = Identity(int(seen[1])) if self.col_cov is None else self.col_cov
@@ -121,7 +128,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     ) -> NDArray[np.float64]:
         """Return the mean for whole rows: one line for each row asked, one column for each item."""
         check_is_fitted(self)
-        index = np.atleast_1d(np.asarray(rows, dtype=np.int64))
+        index = _row_numbers(rows)
         row_axis, col_axis = self._rows(new_rows), self._cols(new_cols)
         row_axis.check(index)
         phi = self.mean_.table(index, row_axis, col_axis)
@@ -152,7 +159,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             Describes rows that were not there at fit time.
         """
         check_is_fitted(self)
-        number = self.row_index(row) if isinstance(row, str) else int(row)
+        number = self.row_index(row) if isinstance(row, str) else int(_row_numbers(row)[0])
         scores = self.scores([number], new_rows=new_rows)[0]
         observed = np.zeros(len(scores), dtype=bool)
         observed[self.pairs_[self.pairs_[:, 0] == number, 1]] = True
@@ -189,6 +196,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """Write the fitted model to one file, whole or not at all; nothing in it is pickled."""
         from sidelight.models.storage import save
 
+        check_is_fitted(self)
         save(self, Path(path))
 
     def _rows(self, new: Any = None) -> Axis:
@@ -229,3 +237,13 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     @abstractmethod
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what was learnt."""
+
+
+def _row_numbers(rows: ArrayLike) -> NDArray[np.int64]:
+    index = np.atleast_1d(np.asarray(rows))
+    if index.dtype.kind not in "iu" and index.size:
+        raise InputError(
+            f"{rows!r} is not a row number, or a list of them",
+            remedy="use whole numbers; row_index gives that of an id",
+        )
+    return index.astype(np.int64)

@@ -90,6 +90,13 @@ class Bias(_OfItems):
     ) -> None:
         self.row_cov, self.col_cov, self.mean = row_cov, col_cov, mean
 
+    def _check_parameters(self) -> None:
+        if self.mean not in ("biases", "graph-biases"):
+            raise InputError(
+                f"mean is {self.mean!r} and Bias is nothing without biases",
+                remedy="use 'biases' or 'graph-biases'",
+            )
+
 
 class Propagation(SpreadModel):
     """Entries spread over the graphs by random walks with restarts, as in PRINCE.
@@ -139,7 +146,7 @@ class Propagation(SpreadModel):
         if not any(used):
             raise InputError(
                 "neither the rows nor the columns have a graph",
-                remedy="give a Diffusion or a RandomWalk as row_cov or col_cov",
+                remedy="give the rows or the columns a graph: a Diffusion or a RandomWalk",
             )
         for axis, graph, spread in zip(("row", "column"), graphs, used, strict=True):
             if spread and graph is None:

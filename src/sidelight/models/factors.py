@@ -11,6 +11,7 @@ from sidelight.errors import InputError
 from sidelight.models.axes import Axis
 from sidelight.models.base import Floats, Pairs
 from sidelight.models.gaussian import GaussianModel
+from sidelight.models.inputs import positive, whole
 from sidelight.problem import Factors
 
 _ARRAYS = ("row_weights", "row_factors", "col_weights", "col_factors", "singular_values")
@@ -23,11 +24,15 @@ class FactorModel(GaussianModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if not 0 <= self.unobserved_weight < np.inf:
-            raise InputError(
-                f"unobserved_weight is {self.unobserved_weight!r}",
-                remedy="use 0, or a positive finite number, for unobserved_weight",
-            )
+        if self.unobserved_weight != 0:
+            positive(self.unobserved_weight, "unobserved_weight")
+            if self.mean != "zero":
+                raise InputError(
+                    f"unobserved_weight makes unknown cells zeros, and mean is {self.mean!r}",
+                    remedy="use mean='zero', or leave unobserved_weight out",
+                )
+        if self.random_state is not None:
+            whole(self.random_state, "random_state", least=0)
 
     def takes_positives(self) -> bool:
         """Say whether unknown cells count as zeros, so that positives alone teach something."""

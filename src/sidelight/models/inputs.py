@@ -23,6 +23,14 @@ def positive(value: float, name: str) -> None:
         )
 
 
+def whole(value: object, name: str, least: int = 1) -> None:
+    """Refuse a parameter that is not a whole number, or too small a one."""
+    if isinstance(value, bool) or not (isinstance(value, (int, np.integer)) and value >= least):
+        raise InputError(
+            f"{name} is {value!r}", remedy=f"choose a whole number >= {least} for {name}"
+        )
+
+
 def check_entries(
     X: ArrayLike | Dataset,
     y: ArrayLike | None,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sidelight.covariance import Covariance, Identity
 from sidelight.data import Dataset
 from sidelight.errors import InputError
 from sidelight.models.base import Pairs
 from sidelight.models.factors import FactorModel
+from sidelight.models.inputs import whole
 from sidelight.problem import Problem
 from sidelight.solvers import Watch, solve_fixed
 
@@ -25,7 +24,7 @@ class KPMF(FactorModel):
     row_cov, col_cov
         Covariances of the two axes; None is the identity on the items seen.
     n_factors
-        Columns of the factors: the rank R.
+        Columns of the factors: the rank R, at most the rows or columns that there are.
     sigma2
         Variance of the noise.
     tol
@@ -66,10 +65,8 @@ class KPMF(FactorModel):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        for name in ("n_factors", "restarts"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, np.integer)) and value >= 1):
-                raise InputError(f"{name} is {value!r}", remedy=f"use 1 or more for {name}")
+        whole(self.n_factors, "n_factors")
+        whole(self.restarts, "restarts")
 
     def _ridge(self) -> float:
         return 0.0

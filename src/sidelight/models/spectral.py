@@ -15,7 +15,7 @@ from sidelight.errors import InputError
 from sidelight.models.axes import Axis
 from sidelight.models.base import Floats
 from sidelight.models.factors import FactorModel
-from sidelight.models.inputs import positive
+from sidelight.models.inputs import positive, whole
 from sidelight.problem import Problem, lam_max
 from sidelight.solvers import Limits, Refit, Solution, Watch, grid, path, refit, solve
 
@@ -46,8 +46,10 @@ class SpectralModel(FactorModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         positive(self.lam, "lam")
-        if self.max_rank is not None and self.max_rank < 1:
-            raise InputError(f"max_rank is {self.max_rank!r}", remedy="use 1 or more, or None")
+        if self.max_rank is not None:
+            whole(self.max_rank, "max_rank")
+        if not isinstance(self.refit, (bool, np.bool_)):
+            raise InputError(f"refit is {self.refit!r}", remedy="use True or False")
 
     def _limits(self) -> Limits:
         return Limits(self.tol, self.max_rank)
@@ -96,9 +98,9 @@ class ConstrainedMVGP(SpectralModel):
         column, "graph-biases" for biases drawn from the covariances, so that items that covary have
         similar ones and new items have one too. The variances of the biases are learnt.
     unobserved_weight
-        Weight of every unobserved cell, which then counts as an entry equal to the mean function;
-        beside it, an observed entry weighs ``1 / sigma2``. For known positives: no negatives
-        need be sampled.
+        Weight of every unobserved cell, which then counts as a zero; beside it, an observed entry
+        weighs ``1 / sigma2``. For known positives: no negatives need be sampled. ``mean`` is "zero"
+        then.
     refit
         Fit the factors found once more without the nuclear norm, which shrinks what it keeps:
         with a ridge that, like the rank where the spectrum has a gap, held-out entries choose.
@@ -147,6 +149,11 @@ def regularization_path(
     Without ``lams`` the path has ``count`` log-spaced values from the exact largest ``lam`` with a
     nonzero mean down to ``ratio`` times it. The model given is not fitted itself.
     """
+    if not isinstance(model, SpectralModel):
+        raise InputError(
+            f"a path over lam is asked for, and {type(model).__name__} has no lam",
+            remedy="give a ConstrainedMVGP or a TraceGP",
+        )
     prepared = clone(model)
     problem = prepared._problem(*prepared._prepare(X, y, sample_weight))
     rng = prepared._rng()

@@ -79,11 +79,8 @@ def _state(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         if getattr(model, name) is not None:
             arrays |= _packed(name, getattr(model, name))
     if isinstance(model, Bagged):
-        first, members = model.models_[0], [_learnt(member) for member in model.models_]
-        settings |= {"shared": None, "members": [inner for inner, _ in members]}
-        if any(getattr(first, f"{side}_") is not getattr(model, f"{side}_") for side in _SIDES):
-            settings["shared"], parts = _covariances(first)  # the same for all of them
-            arrays |= _prefixed("shared.", parts)
+        members = [_learnt(member) for member in model.models_]
+        settings["members"] = [inner for inner, _ in members]
         for i, (_, inner) in enumerate(members):
             arrays |= _prefixed(f"{i}.", inner)
     return settings, arrays
@@ -117,10 +114,8 @@ def _covariances(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[An
 def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairModel:
     covs = _restored(settings, arrays)
     if settings["kind"] == "Bagged":
-        own = settings["shared"]
-        shared = covs if own is None else _restored(own, _under("shared.", arrays))
         members = [
-            _taught(_made(inner, shared), inner, shared, _under(f"{i}.", arrays))
+            _taught(_made(inner, covs), inner, covs, _under(f"{i}.", arrays))
             for i, inner in enumerate(settings["members"])
         ]
         model: PairModel = Bagged(

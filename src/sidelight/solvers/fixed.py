@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 _OUTER, _INNER = 200, 60
 _LEAST = 0.1  # of tol^2, the relative fall of the last step: of second order, the gap of first
 _SPENT = f"{_OUTER} steps did not reach a stationary point"
+_NOTHING = 1e-7  # of the largest singular value: what is smaller is a factor not needed
 _START = 0.1  # size of the first mean's entries, relative to the values'
 
 
@@ -50,9 +51,16 @@ def solve_fixed(
 
 
 def _start(problem: Problem, rank: int, rng: np.random.Generator) -> Factors:
-    """Draw factors from the prior, their product small beside the values."""
+    """Draw factors, their product small beside the values and not against them.
+
+    Items without entries start at zero: without a weight on unobserved cells they stay there.
+    """
     a, b = (rng.standard_normal((size, rank)) for size in problem.shape)
+    a[np.bincount(problem.pattern.rows, minlength=len(a)) == 0] = 0.0
+    b[np.bincount(problem.pattern.cols, minlength=len(b)) == 0] = 0.0
     factors = Factors.make(a, b, problem.row_cov, problem.col_cov)
+    along = np.einsum("mr,mr->r", problem.pattern.times(problem.y, factors.q), factors.p)
+    factors = factors.times(np.eye(rank), np.diag(np.where(along < 0, -1.0, 1.0)))
     psi = problem.pattern.product(factors.p, factors.q)
     size = float(np.sqrt(np.mean(problem.y**2) / max(float(np.mean(psi**2)), 1e-300)))
     return factors.scaled(np.full(rank, np.sqrt(_START * size)))
@@ -67,7 +75,7 @@ def _certified(
     trace: Trace,
     stopped: str,
 ) -> Solution:
-    factors, s = factors.balanced()
+    factors, s = factors.balanced(_NOTHING)
     residual = problem.residual(factors)
     mean, unit = Mean(problem.loss(residual, factors), s), factors.scaled(1 / np.sqrt(s))
     point = problem.dual_point(residual, factors)
