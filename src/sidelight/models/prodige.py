@@ -66,7 +66,7 @@ class ProDiGe(SpreadModel):
         if len(self.classes_) != 2:
             raise InputError(
                 f"the entries have {len(self.classes_)} different values",
-                remedy="give entries of two values, or positives in a Bagged, which draws negatives",
+                remedy="give entries of two values, or put positives in a Bagged",
             )
         pattern = Pattern(pairs, (self.row_cov_.size, self.col_cov_.size))
         found = solve_svm(
