@@ -222,6 +222,9 @@ class TestFit:
         assert "all entries have the value 1, which teaches nothing; leave the value column" in said
         said = refusal("fit", positives, "--negatives", 0, "--out", tmp_path / "m")
         assert said.startswith("--negatives 0 leaves known positives alone")
+        args = ["--unobserved-weight", 0.1, "--samples", 2]
+        said = refusal("fit", positives, *args, "--out", tmp_path / "m")
+        assert said == "--samples is given, and this model draws no negatives; leave it out."
 
     @pytest.mark.parametrize("kind", ["pmf", "popularity", "propagation"])
     def test_sides_that_a_model_does_not_use_are_refused(self, positives, tmp_path, kind):

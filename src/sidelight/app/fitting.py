@@ -138,10 +138,10 @@ def _bagged(model: Any, kind: Kind, data: Dataset, draw: Draw) -> Any:
     if not needed:
         if draw.ratio is not None or draw.samples > 1:
             option = "--samples" if draw.ratio is None else "--negatives"
-            why = "no negatives are drawn here" if data.one_class else "the entries have values"
-            raise InputError(
-                f"{why}, and {option} is for known positives alone", remedy="leave it out"
-            )
+            why = f"the entries have values, and {option} is for known positives alone"
+            if data.one_class:
+                why = f"{option} is given, and this model draws no negatives"
+            raise InputError(why, remedy="leave it out")
         return model
     if draw.ratio == 0:
         raise InputError(
