@@ -80,7 +80,7 @@ def test_few_entries_keep_every_direction_that_they_hold_out_nothing_of(seed):
 
 
 def test_a_bag_of_refits_has_no_bounds():
-    model = sl.ConstrainedMVGP(lam=0.3, refit=True)
-    positives = X[Y > 1][:300]
+    model = sl.ConstrainedMVGP(lam=0.8, refit=True)
+    positives = X[Y > 1][:60]
     assert sl.Bagged(model, n=2).fit(positives).rank(0).bounds is None
     assert sl.Bagged(model.set_params(refit=False), n=2).fit(positives).rank(0).bounds is not None
