@@ -90,14 +90,14 @@ PARTS: dict[str, Callable[[], list[str]]] = {
     ),
     "medline, popularity": lambda: medline(sl.Popularity),
     **{
-        f"medline, identity, lam={lam:g}, {how}": lambda lam=lam, make=make: medline(make(lam))
+        f"medline, identity, lam={lam:g}, {how}": lambda make=make: medline(make)
         for lam in (10.0, 3.0)
         for how, make in (
-            ("every unobserved cell, 0.1", lambda lam: _constrained(lam, 0.1)),
-            ("one set of sampled zeros", lambda lam: _sampled(lam, 1)),
-            ("five sets of sampled zeros", lambda lam: _sampled(lam, 5)),
+            ("every unobserved cell, 0.1", _constrained(lam, 0.1)),
+            ("one set of sampled zeros", _sampled(lam, 1)),
         )
     },
+    "medline, identity, lam=10, five sets of sampled zeros": lambda: medline(_sampled(10.0, 5)),
     "medline, ProDiGe, both diffusions": machine,
 }
 
