@@ -111,6 +111,7 @@ def covariances(name: str, known: sl.Dataset) -> dict[str, Any]:
         "identity": lambda: plain,
         "graphs": lambda: heat,
         "row graph": lambda: [heat[0], plain[1]],
+        "far rows": lambda: [10.0 * far(heat[0]), plain[1]],
         "far": lambda: [far(heat[0]), wide(heat[1])],
         "shared": lambda: sl.covariances(_bare(known), shared_entries=0.5),
         "graphs+shared": lambda: sl.covariances(known, shared_entries=0.5),
@@ -127,7 +128,7 @@ def grid(model: str, name: str, part: Part) -> dict[str, tuple[Any, ...]]:
     rows, cols = (side.graph is not None for side in (part.data.rows, part.data.cols))
     graph = ("graphs",) if rows or cols else ()
     if part.data.one_class:
-        return _one_class_grid(model, name)
+        return _one_class_grid(model, name, part.split == "new rows")
     mean = ("graph-biases",) if graph else ("biases",)
     sides = ("identity", *graph, "shared", *(f"{g}+shared" for g in graph))
     return {
@@ -151,7 +152,7 @@ def grid(model: str, name: str, part: Part) -> dict[str, tuple[Any, ...]]:
 TAUS = (40.0, 28.0, 20.0, 14.0, 10.0, 7.0, 5.0, 3.5)
 
 
-def _one_class_grid(model: str, name: str) -> dict[str, tuple[Any, ...]]:
+def _one_class_grid(model: str, name: str, new: bool) -> dict[str, tuple[Any, ...]]:
     kernels = ("similarity", "similarity+dirac")
     usual: dict[str, dict[str, tuple[Any, ...]]] = {
         "constrained": {
@@ -186,8 +187,8 @@ def _one_class_grid(model: str, name: str) -> dict[str, tuple[Any, ...]]:
     }
     medline = {
         "constrained": {
-            "cov": ("row graph", "identity"),
-            "lam": (10.0, 20.0),
+            "cov": ("row graph", "far rows" if new else "identity"),
+            "lam": (10.0,) if new else (10.0, 20.0),
             "unobserved_weight": (0.1,),
         },
         "trace": {"cov": ("row graph",), "lam": (20.0,), "unobserved_weight": (0.1,)},
