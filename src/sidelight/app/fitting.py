@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sidelight.app.interrupt import held_back
 from sidelight.app.options import Kind
 from sidelight.app.printing import Say, progress_text
@@ -107,11 +109,7 @@ def _heat(side: Side, given: dict[str, float], axis: str) -> tuple[float, float]
 def _refuse_meaningless(kind: Kind, known: dict[str, Any], settings: dict[str, Any]) -> None:
     for name in settings:
         if name not in known:
-            raise InputError(
-                f"--{_OPTIONS.get(name, name.replace('_', '-'))} is given and"
-                f" {kind.value} has no use for it",
-                remedy="leave it out, or choose another --model",
-            )
+            raise _no_use(f"--{_OPTIONS.get(name, name.replace('_', '-'))}", kind)
 
 
 def _refuse_unused_sides(kind: Kind, sides: Sides) -> None:
@@ -121,16 +119,20 @@ def _refuse_unused_sides(kind: Kind, sides: Sides) -> None:
     given = [f"--row-{name}" for name in sides.rows] + [f"--col-{name}" for name in sides.cols]
     given += ["--shared-entries"] if sides.shared_entries else []
     if given:
-        raise InputError(
-            f"{given[0]} is given and {kind.value} has no use for it",
-            remedy="leave it out, or choose another --model",
-        )
+        raise _no_use(given[0], kind)
+
+
+def _no_use(option: str, kind: Kind) -> InputError:
+    return InputError(
+        f"{option} is given and {kind.value} has no use for it",
+        remedy="leave it out, or choose another --model",
+    )
 
 
 def _bagged(model: Any, kind: Kind, data: Dataset, draw: Draw) -> Any:
     """Add samples of negatives to known positives, which alone would teach most models nothing."""
     needed = data.one_class and not model.takes_positives()
-    if not data.one_class and len(set(data.values.tolist())) == 1:
+    if not data.one_class and len(data.values) and np.ptp(data.values) == 0:
         raise InputError(
             f"all entries have the value {data.values[0]:g}, which teaches nothing",
             remedy="leave the value column out if these are known positives",
@@ -150,7 +152,6 @@ def _bagged(model: Any, kind: Kind, data: Dataset, draw: Draw) -> Any:
         )
     value = -1.0 if kind is Kind.PRODIGE else 0.0
     negatives = Negatives(1.0 if draw.ratio is None else draw.ratio, value, draw.seed)
-    negatives.draw(data.pairs, data.shape)  # says now if there are too few unknown cells
     return Bagged(model, negatives, draw.samples)
 
 

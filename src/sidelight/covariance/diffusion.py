@@ -8,12 +8,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Cross
-from sidelight.covariance.functions import LaplacianFunction, linked, normalised
+from sidelight.covariance.base import Array
+from sidelight.covariance.functions import LaplacianFunction, NewNodes, linked, normalised
 from sidelight.covariance.graph import Graph
 from sidelight.covariance.inputs import amount, columns, matrix, nonnegative
-
-_BLOCK = 64  # items whose columns are worked out at a time
 
 
 class Diffusion(LaplacianFunction):
@@ -76,18 +74,20 @@ class Diffusion(LaplacianFunction):
         return f"a={self.a:g}, b={self.b:g}"
 
 
-class Listeners(Cross):
+class Listeners(NewNodes):
     """New nodes that listen to known ones, who do not listen back.
 
     With ``K`` the links of the new nodes, the directed normalised adjacency of all nodes is
     ``[[N, 0], [K, 0]]``. The heat ``exp(-a/2 L)`` of independent noise then gives a new node
     ``K f(L)`` of the known nodes' noise and ``exp(-a/2)`` of its own, where
-    ``f(x) = (exp(-a x / 2) - exp(-a / 2)) / (1 - x)``.
+    ``f(x) = (exp(-a x / 2) - exp(-a / 2)) / (1 - x)``. Among them the covariance is
+    ``K f(L)^2 K' + (exp(-a) + b) I``.
     """
 
     def __init__(self, known: Diffusion, links: Any) -> None:
         self._diffusion, self._links = known, normalised(links, known.graph.degree)
         self.size, self.known = links.shape[0], known.size
+        self._alone = float(np.exp(-known.a)) + known.b
 
     def _noise(self, x: Array) -> Array:
         """Return ``f(x)``, stably on both sides of its removable pole."""
@@ -106,11 +106,6 @@ class Listeners(Cross):
     def _heard(self) -> Array:
         return self._diffusion.expansion(self._noise)
 
-    @property
-    def _alone(self) -> float:
-        """Variance that a new node shares with no other."""
-        return float(np.exp(-self._diffusion.a)) + self._diffusion.b
-
     def _loadings(self, start: int, stop: int) -> Array:
         """Return the columns of ``f(L) K'`` for some new nodes."""
         links = self._links[start:stop].T
@@ -120,14 +115,3 @@ class Listeners(Cross):
         """Multiply ``K f(L) exp(-a L / 2) @ X``."""
         X = columns(X, self.known)
         return np.asarray(self._links @ self._diffusion.graph.polynomial(self._listened, X))
-
-    def block(self) -> Array:
-        """Return ``K f(L)^2 K' + (exp(-a) + b) I``."""
-        loadings = self._loadings(0, self.size)
-        return np.asarray(loadings.T @ loadings + self._alone * np.eye(self.size))
-
-    def diagonal(self) -> Array:
-        """Return the prior variances of the new nodes."""
-        blocks = range(0, self.size, _BLOCK)
-        found = [(self._loadings(i, i + _BLOCK) ** 2).sum(axis=0) for i in blocks]
-        return np.concatenate([np.zeros(0), *found]) + self._alone

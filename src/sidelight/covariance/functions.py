@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Covariance, Index
+from sidelight.covariance.base import Array, Covariance, Cross, Index
 from sidelight.covariance.chebyshev import coefficients
 from sidelight.covariance.graph import Graph
 from sidelight.covariance.inputs import columns, picked
@@ -77,6 +77,27 @@ class LaplacianFunction(Covariance):
     @abstractmethod
     def _settings(self) -> str:
         """Return the parameters as text."""
+
+
+class NewNodes(Cross):
+    """New nodes: loadings on the known nodes' noise, and independent noise of their own."""
+
+    _alone: float  # variance that a new node shares with no other
+
+    @abstractmethod
+    def _loadings(self, start: int, stop: int) -> Array:
+        """Return the loadings of some new nodes, one column for each."""
+
+    def block(self) -> Array:
+        """Return ``C(new, new)``."""
+        loadings = self._loadings(0, self.size)
+        return np.asarray(loadings.T @ loadings + self._alone * np.eye(self.size))
+
+    def diagonal(self) -> Array:
+        """Return the prior variances of the new nodes."""
+        blocks = range(0, self.size, _BLOCK)
+        found = [(self._loadings(i, i + _BLOCK) ** 2).sum(axis=0) for i in blocks]
+        return np.concatenate([np.zeros(0), *found]) + self._alone
 
 
 def linked(arrays: dict[str, NDArray[Any]]) -> sp.csr_array[Any]:

@@ -7,13 +7,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Cross
-from sidelight.covariance.functions import LaplacianFunction, linked, normalised
+from sidelight.covariance.base import Array
+from sidelight.covariance.functions import LaplacianFunction, NewNodes, linked, normalised
 from sidelight.covariance.graph import Graph
 from sidelight.covariance.inputs import amount, columns, matrix, nonnegative
 from sidelight.errors import InputError
-
-_BLOCK = 64  # items whose columns are worked out at a time
 
 
 class RandomWalk(LaplacianFunction):
@@ -63,16 +61,17 @@ class RandomWalk(LaplacianFunction):
         return f"alpha={self.alpha:g}"
 
 
-class Followers(Cross):
+class Followers(NewNodes):
     """New nodes whose walks step to known ones, which never step back.
 
     With ``K`` the normalised links, a new node is ``alpha K`` of the known nodes plus noise of
-    variance ``1 - alpha`` of its own.
+    variance ``1 - alpha`` of its own: ``alpha^2 K C K' + (1 - alpha) I`` among them.
     """
 
     def __init__(self, known: RandomWalk, links: Any) -> None:
         self._walk, self._links = known, normalised(links, known.graph.degree)
         self.size, self.known = links.shape[0], known.size
+        self._alone = 1 - known.alpha
 
     def apply(self, X: Array) -> Array:
         """Multiply ``alpha K C @ X``."""
@@ -82,14 +81,3 @@ class Followers(Cross):
         """Return the columns of ``alpha G K'`` for some new nodes."""
         links = self._walk.alpha * self._links[start:stop].T
         return self._walk.root(columns(links.toarray(), self.known))
-
-    def block(self) -> Array:
-        """Return ``alpha^2 K C K' + (1 - alpha) I``."""
-        loadings = self._loadings(0, self.size)
-        return np.asarray(loadings.T @ loadings + (1 - self._walk.alpha) * np.eye(self.size))
-
-    def diagonal(self) -> Array:
-        """Return the prior variances of the new nodes."""
-        blocks = range(0, self.size, _BLOCK)
-        found = [(self._loadings(i, i + _BLOCK) ** 2).sum(axis=0) for i in blocks]
-        return np.concatenate([np.zeros(0), *found]) + (1 - self._walk.alpha)

@@ -46,7 +46,7 @@ class Negatives:
     def draw(self, pairs: Index, shape: tuple[int, int], number: int = 0) -> Index:
         """Draw sample ``number``: distinct cells of a table that are not among ``pairs``."""
         count = round(self.ratio * len(pairs))
-        unknown = shape[0] * shape[1] - len(np.unique(pairs, axis=0))
+        unknown = shape[0] * shape[1] - len(_cells(pairs, shape[1]))
         if count > unknown:
             most = np.floor(1000 * unknown / len(pairs)) / 1000
             raise InputError(
@@ -82,7 +82,7 @@ def sample_unknown(
         A (count, 2) array, sorted.
     """
     rows, columns = shape
-    taken = np.unique(np.asarray(pairs[:, 0], dtype=np.int64) * columns + pairs[:, 1])
+    taken = _cells(pairs, columns)
     unknown = rows * columns - len(taken)
     if not 0 <= count <= unknown:
         raise InputError(
@@ -93,3 +93,8 @@ def sample_unknown(
     unknown_before = taken - np.arange(len(taken))
     cells = draws + np.searchsorted(unknown_before, draws, side="right")
     return np.column_stack(np.divmod(np.sort(cells), columns))
+
+
+def _cells(pairs: Index, columns: int) -> NDArray[np.int64]:
+    """Return the numbers of some pairs' cells along the rows: each once, ascending."""
+    return np.unique(np.asarray(pairs[:, 0], dtype=np.int64) * columns + pairs[:, 1])

@@ -127,8 +127,9 @@ def _model(settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> PairMod
         model = _made(settings, covs)
     _taught(model, settings, covs, arrays)
     for name in _TEXTS:
+        texts = _unpacked(name, arrays)
         for each in (model, *getattr(model, "models_", ())):
-            setattr(each, name, _unpacked(name, arrays))
+            setattr(each, name, texts)
     return model
 
 
