@@ -1,5 +1,6 @@
 """Covariances: operators on one axis."""
 
+from sidelight.covariance.axis import Axis
 from sidelight.covariance.base import Covariance, Cross
 from sidelight.covariance.dense import Dense
 from sidelight.covariance.diffusion import Diffusion
@@ -10,6 +11,7 @@ from sidelight.covariance.sums import Sum, covariance_from_state
 from sidelight.covariance.walk import RandomWalk
 
 __all__ = [
+    "Axis",
     "Covariance",
     "Cross",
     "Dense",

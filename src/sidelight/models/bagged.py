@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from sidelight.covariance import Covariance
+from sidelight.covariance import Axis, Covariance
 from sidelight.data import Negatives
 from sidelight.errors import InputError
-from sidelight.models.axes import Axis
 from sidelight.models.base import Floats, PairModel, Pairs
 from sidelight.models.inputs import whole
 from sidelight.solvers import Certificate, Watch

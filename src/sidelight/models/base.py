@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sidelight.covariance import Covariance, Identity
+from sidelight.covariance import Axis, Covariance, Identity
 from sidelight.data import Dataset
 from sidelight.errors import InputError
-from sidelight.models.axes import Axis
 from sidelight.models.inputs import check_entries, check_pairs, find_id
 from sidelight.models.means import MeanFunction, check_mean, fit_mean
 from sidelight.models.ranking import Ranking

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sidelight.covariance import (
+    Axis,
     Covariance,
     Diffusion,
     Identity,
@@ -16,7 +17,6 @@ from sidelight.covariance import (
 )
 from sidelight.data import Dataset
 from sidelight.errors import InputError
-from sidelight.models.axes import Axis
 from sidelight.models.base import Floats, PairModel, Pairs
 from sidelight.models.spread import SpreadModel
 from sidelight.solvers import Watch

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sidelight.covariance import Axis
 from sidelight.errors import InputError
-from sidelight.models.axes import Axis
 from sidelight.models.base import Floats, Pairs
 from sidelight.models.gaussian import GaussianModel
 from sidelight.models.inputs import positive, whole

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance import Identity
+from sidelight.covariance import Axis, Identity
 from sidelight.errors import InputError
-from sidelight.models.axes import Axis
 from sidelight.solvers import Side, fit_biases
 
 Floats = NDArray[np.float64]

@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sidelight.covariance import Covariance, Features, Identity, Sum
+from sidelight.covariance import Axis, Covariance, Features, Identity, Sum
 from sidelight.errors import InputError
-from sidelight.models.axes import Axis
 from sidelight.models.base import Floats, Pairs
 from sidelight.models.inputs import positive
 from sidelight.models.spread import SpreadModel

@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from sidelight.covariance import Covariance
+from sidelight.covariance import Axis, Covariance
 from sidelight.errors import InputError
-from sidelight.models.axes import Axis
 from sidelight.models.base import Floats
 from sidelight.models.factors import FactorModel
 from sidelight.models.inputs import positive, whole

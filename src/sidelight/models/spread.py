@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sidelight.models.axes import Axis
+from sidelight.covariance import Axis
 from sidelight.models.base import Floats, PairModel, Pairs
 
 _BLOCK = 256  # rows scored at a time

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance import Covariance, Cross
+from sidelight.covariance.base import Covariance, Cross
 from sidelight.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -69,6 +69,19 @@ class Axis:
         if new.any() and self.new is not None:
             picks, place = np.unique(number, return_inverse=True)
             out[new] = _cross_rows(self.new, picks)[place]
+        return out
+
+    def between(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> Floats:
+        """Return ``C(left, right)``, dense."""
+        fresh_left, number = self.split(left)
+        fresh_right, other = self.split(right)
+        out = np.empty((len(left), len(right)))
+        out[:, ~fresh_right] = self.rows(left)[:, right[~fresh_right]]
+        if fresh_right.any() and self.new is not None:
+            known = left[~fresh_left]
+            out[np.ix_(~fresh_left, fresh_right)] = self.rows(right[fresh_right])[:, known].T
+            if fresh_left.any():
+                out[np.ix_(fresh_left, fresh_right)] = self.new.block()[np.ix_(number, other)]
         return out
 
     def variances(self, index: NDArray[np.int64]) -> Floats:
