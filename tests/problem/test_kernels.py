@@ -170,3 +170,16 @@ def test_order_leads_from_the_callers_order_to_the_rows(table):
     order = table.pattern.order
     assert sorted(order) == list(range(table.pattern.size))
     assert np.all(np.diff(table.pattern.rows) >= 0)
+
+
+@patterns
+def test_outer_products(pairs):
+    t = Table(pairs)
+    values = np.random.default_rng(2).normal(size=(len(pairs), 2))
+    made = t.pattern.outer(values, t.P)
+    truth = np.zeros((SHAPE[1], t.P.shape[1], 2))
+    for j in range(2):
+        truth[:, :, j] = t.dense(values[:, j]).T @ t.P
+    close(made, truth)
+    starts, rows, order = t.by_column
+    close(made, kernels.outer_product_plain(starts, rows, order, values, t.P))

@@ -3,7 +3,7 @@
 from sidelight.problem.certificate import Gap, Mean, duality_gap, lam_max
 from sidelight.problem.dualpoint import DualPoint
 from sidelight.problem.factors import Factors
-from sidelight.problem.gram import Product, gram_product
+from sidelight.problem.gram import Product, dense_product, gram_product
 from sidelight.problem.objective import Gradient, Problem
 from sidelight.problem.pattern import Pattern
 from sidelight.problem.spectrum import Triplets, leading_triplets
@@ -21,6 +21,7 @@ __all__ = [
     "Ritz",
     "Subspace",
     "Triplets",
+    "dense_product",
     "duality_gap",
     "gram_product",
     "lam_max",

@@ -1,6 +1,7 @@
 """The covariance between the observed entries, as an operator.
 
-``C_obs v = (C_M [v] C_N)`` at the observed places. Neither an L x L nor an M x N matrix is formed.
+``C_obs v = (C_M [v] C_N)`` at the observed places, for a vector or for the columns of a matrix.
+Neither an L x L nor an M x N matrix is formed.
 """
 
 from __future__ import annotations
@@ -12,37 +13,55 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sidelight.covariance import Covariance, Identity
+from sidelight.covariance import Identity
 from sidelight.problem.pattern import Pattern
 
 Floats = NDArray[np.float64]
 Product = Callable[[Floats], Floats]
 
-_BLOCK = 256  # rows of the first covariance worked with at a time
-_KEEP = 2**26  # numbers of that covariance's rows kept between steps: half a gigabyte
+_BLOCK = 256  # rows of the first covariance worked with at a time, times columns of the matrix
+_KEEP = 2**26  # numbers of covariances kept between steps: half a gigabyte
 _EXPLICIT = 10**8  # entries of an explicit C_obs at most
+_TABLE = 2**24  # cells of tables worked with at a time
+_SAMPLED = 0.1  # speed of a product at the observed places beside one of whole matrices
 
 
-def gram_product(pattern: Pattern, row_cov: Covariance, col_cov: Covariance) -> Product:
-    """Return ``v -> C_obs v``, by the cheaper of three ways.
+def gram_product(pattern: Pattern, row_cov: Any, col_cov: Any) -> Product:
+    """Return ``v -> C_obs v``, by the cheapest of three ways.
 
     With an identity on one axis, ``C_obs`` is sparse and made once when it is small enough.
-    Otherwise the rows of one covariance are taken in blocks, on the shorter axis.
+    Otherwise both covariances are kept for the items that have entries, when they are small enough.
+    If not, the rows of one are taken in blocks, on the shorter axis, and the other is applied.
+    Of the covariances, ``rows`` and ``apply`` are used.
     """
     if isinstance(col_cov, Identity):
         explicit = _explicit(pattern.rows, pattern.cols, row_cov)
     elif isinstance(row_cov, Identity):
         explicit = _explicit(pattern.cols, pattern.rows, col_cov)
     else:
-        explicit = None
+        explicit = _kept(pattern, row_cov, col_cov)
     if explicit is not None:
-        return lambda v: np.asarray(explicit @ v)
+        return explicit
     if isinstance(col_cov, Identity) or pattern.shape[1] < pattern.shape[0]:
-        return _turned(pattern, row_cov, col_cov)
+        return _turned(pattern, lambda turned: _Blocks(turned, col_cov, row_cov).times)
     return _Blocks(pattern, row_cov, col_cov).times
 
 
-def _explicit(items: Any, groups: Any, cov: Covariance) -> sp.csr_array[Any] | None:
+def dense_product(pattern: Pattern, C: Floats, H: Floats) -> Product:
+    """Return ``v -> C_obs v`` for dense covariances of the rows and of the columns.
+
+    Either the whole table is made, for some columns of the matrix at a time, or its observed
+    places alone.
+    """
+    (rows, cols), entries = pattern.shape, pattern.size
+    if _SAMPLED * rows * cols * (rows + cols) <= entries * min(2 * rows + cols, rows + 2 * cols):
+        return _whole(pattern, C, H)
+    if cols < rows:
+        return _turned(pattern, lambda turned: _sampling(turned, H, C))
+    return _sampling(pattern, C, H)
+
+
+def _explicit(items: Any, groups: Any, cov: Any) -> Product | None:
     """Make ``C_obs`` where only entries of one group covary, as the covariance of their items."""
     sizes = np.bincount(groups)
     if float(np.sum(sizes.astype(float) ** 2)) > _EXPLICIT:
@@ -50,12 +69,12 @@ def _explicit(items: Any, groups: Any, cov: Covariance) -> sp.csr_array[Any] | N
     members = sp.csr_array((np.ones(len(groups)), (groups, np.arange(len(groups)))))
     pairs = sp.coo_array(members.T @ members)
     left, right = pairs.coords
-    return sp.csr_array(
-        (_covariances(cov, items[left], items[right]), (left, right)), shape=pairs.shape
-    )
+    values = _covariances(cov, items[left], items[right])
+    explicit = sp.csr_array((values, (left, right)), shape=pairs.shape)
+    return lambda v: np.asarray(explicit @ v)
 
 
-def _covariances(cov: Covariance, left: Any, right: Any) -> Floats:
+def _covariances(cov: Any, left: Any, right: Any) -> Floats:
     """Return ``C[left, right]`` pair by pair, one row of C for each item on the left."""
     out = np.empty(len(left))
     order = np.argsort(left, kind="stable")
@@ -68,42 +87,94 @@ def _covariances(cov: Covariance, left: Any, right: Any) -> Floats:
     return out
 
 
-def _turned(pattern: Pattern, row_cov: Covariance, col_cov: Covariance) -> Product:
+def _columnwise(product: Product, v: Floats) -> Floats:
+    """Give a product of matrices a vector."""
+    return product(v[:, None])[:, 0] if v.ndim == 1 else product(v)
+
+
+def _kept(pattern: Pattern, row_cov: Any, col_cov: Any) -> Product | None:
+    """Keep both covariances for the items that have entries."""
+    rows, at_row = np.unique(pattern.rows, return_inverse=True)
+    cols, at_col = np.unique(pattern.cols, return_inverse=True)
+    widths = len(rows) * row_cov.size + len(cols) * col_cov.size  # in passing
+    if widths > _KEEP:
+        return None
+    shrunk = Pattern(np.column_stack([at_row, at_col]), (len(rows), len(cols)))
+    return dense_product(shrunk, row_cov.rows(rows)[:, rows], col_cov.rows(cols)[:, cols])
+
+
+def _turned(pattern: Pattern, make: Callable[[Pattern], Product]) -> Product:
     """Work on the transposed table."""
-    pairs = np.stack([pattern.cols, pattern.rows], axis=1)
-    turned = Pattern(pairs, (pattern.shape[1], pattern.shape[0]))
-    blocks = _Blocks(turned, col_cov, row_cov)
+    turned = Pattern(np.stack([pattern.cols, pattern.rows], axis=1), pattern.shape[::-1])
+    product = make(turned)
 
     def times(v: Floats) -> Floats:
         out = np.empty_like(v)
-        out[turned.order] = blocks.times(v[turned.order])
+        out[turned.order] = product(v[turned.order])
         return out
 
     return times
 
 
+def _whole(pattern: Pattern, C: Floats, H: Floats) -> Product:
+    """Work on whole tables: scatter, multiply, read off."""
+    rows, cols = pattern.shape
+    place = pattern.rows.astype(np.int64) * cols + pattern.cols
+    scatter = sp.csr_array((np.ones(pattern.size), (place, np.arange(pattern.size))),
+                           shape=(rows * cols, pattern.size))  # fmt: skip
+
+    def times(V: Floats) -> Floats:
+        out, step = np.empty_like(V), max(_TABLE // (rows * cols), 1)
+        for at in range(0, V.shape[1], step):
+            here = np.s_[:, at : at + step]
+            table = C @ np.asarray(scatter @ V[here]).reshape(rows, -1)
+            out[here] = (H @ table.reshape(rows, cols, -1)).reshape(rows * cols, -1)[place]
+        return out
+
+    return lambda v: _columnwise(times, v)
+
+
+def _sampling(pattern: Pattern, C: Floats, H: Floats) -> Product:
+    """Work row by row: what the others' entries send there, spread over the columns."""
+
+    def times(V: Floats) -> Floats:
+        out = np.empty_like(V)
+        step = max(_TABLE // (pattern.shape[1] * V.shape[1]), 1)
+        for at in range(0, pattern.shape[0], step):
+            spread = pattern.outer(V, C[:, at : at + step])
+            for i in range(spread.shape[1]):
+                here = pattern.entries(at + i)
+                out[here] = H[pattern.cols[here]] @ spread[:, i]
+        return out
+
+    return lambda v: _columnwise(times, v)
+
+
 class _Blocks:
-    """``C_obs v`` by blocks of rows: ``C_N ([v]' C_M[:, rows])``, read off at the entries there."""
+    """``C_obs V`` by blocks of rows: ``C_N ([V]' C_M[:, rows])``, read off at the entries there."""
 
-    def __init__(self, pattern: Pattern, row_cov: Covariance, col_cov: Covariance) -> None:
+    def __init__(self, pattern: Pattern, row_cov: Any, col_cov: Any) -> None:
         self._pattern, self._row_cov, self._col_cov = pattern, row_cov, col_cov
-        used, self._place = np.unique(pattern.rows, return_inverse=True)
-        self._blocks = [used[i : i + _BLOCK] for i in range(0, len(used), _BLOCK)]
-        self._stops = np.searchsorted(self._place, np.arange(_BLOCK, len(used) + _BLOCK, _BLOCK))
-        keep = len(used) * pattern.shape[0] <= _KEEP
-        self._kept = [self._rows(block) for block in self._blocks] if keep else None
+        self._used, self._place = np.unique(pattern.rows, return_inverse=True)
+        keep = len(self._used) * pattern.shape[0] <= _KEEP
+        self._kept = self._rows(self._used) if keep else None
 
-    def _rows(self, block: Any) -> Floats:
-        return np.ascontiguousarray(self._row_cov.rows(block).T)
+    def _rows(self, items: Any) -> Floats:
+        return np.ascontiguousarray(self._row_cov.rows(items).T)
 
     def times(self, v: Floats) -> Floats:
         """Return ``C_obs v``."""
-        out, start = np.empty_like(v), 0
-        for i, block in enumerate(self._blocks):
-            rows = self._rows(block) if self._kept is None else self._kept[i]
-            stop = int(self._stops[i])
-            spread = self._col_cov.apply(self._pattern.times_t(v, rows))
+        return _columnwise(self._times, v)
+
+    def _times(self, V: Floats) -> Floats:
+        out, step = np.empty_like(V), max(_BLOCK // V.shape[1], 1)
+        for at in range(0, len(self._used), step):
+            block = np.s_[at : at + step]
+            rows = self._rows(self._used[block]) if self._kept is None else self._kept[:, block]
+            spread = self._pattern.outer(V, rows)
+            shape = spread.shape
+            spread = self._col_cov.apply(spread.reshape(shape[0], -1)).reshape(shape)
+            start, stop = np.searchsorted(self._place, [at, at + step])
             here = slice(start, stop)
-            out[here] = spread[self._pattern.cols[here], self._place[here] - i * _BLOCK]
-            start = stop
+            out[here] = spread[self._pattern.cols[here], self._place[here] - at]
         return out

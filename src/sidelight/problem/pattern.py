@@ -67,6 +67,24 @@ class Pattern:
         share(piece, len(out), self._work(Q))
         return out
 
+    def outer(self, values: Floats, C: Floats) -> Floats:
+        """Return ``sum_l C[m_l, c] values[l, j]`` over each column's entries, at (column, c, j)."""
+        values, C = np.ascontiguousarray(values), np.ascontiguousarray(C)
+        out = np.empty((self.shape[1], C.shape[1], values.shape[1]))
+
+        def piece(start: int, stop: int) -> None:
+            kernels.outer_product(
+                start, stop, self._column_starts, self._column_rows, self._by_column,
+                values, C, out,
+            )  # fmt: skip
+
+        share(piece, self.shape[1], self._work(values) * C.shape[1])
+        return out
+
+    def entries(self, row: int) -> slice:
+        """Return where the entries of a row are."""
+        return slice(int(self._starts[row]), int(self._starts[row + 1]))
+
     def residual(self, weights: Floats, y: Floats, P: Floats, Q: Floats) -> tuple[Floats, Floats]:
         """Return ``e = w (P Q' - y)`` at the observed places, and ``E Q``."""
         P, Q = np.ascontiguousarray(P), np.ascontiguousarray(Q)
