@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from sidelight.covariance import (
+    Axis,
     Covariance,
     Dense,
     Diffusion,
@@ -79,6 +80,19 @@ def listening(size):
     links[0, [0, 3]] = [2.0, 0.5]
     links[1, [1, size // 2]] = [1.0, 3.0]
     return links
+
+
+CENTRAL = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
+FORWARD = {0: -25 / 12, 1: 4, 2: -3, 3: 4 / 3, 4: -1 / 4}
+
+
+def difference(C, name, X):
+    """Differentiate ``C @ X`` by five points, on one side where the parameter is 0."""
+    here, (_, high) = C.parameters()[name], C.ranges()[name]
+    points = CENTRAL if here > 0 else FORWARD
+    step = 1e-3 * min(1.0, here or 1.0, high - here)
+    moved = {k: C.with_parameters({name: here + k * step}).apply(X) for k in points}
+    return sum(weight * moved[k] for k, weight in points.items()) / step
 
 
 @cache
@@ -204,6 +218,109 @@ class Contract:
         joint = np.block([[case_.covariance.dense(), across.T], [across, cross.block()]])
         assert sl.eigvalsh(joint)[0] >= -1e-11 * max(1, self.top)
 
+    def test_slopes_are_what_differences_come_to(self, C, X):
+        for name in C.parameters():
+            found, expected = C.slope(name).apply(X), difference(C, name, X)
+            # what is left of a difference after cancellation, where the slope is all but 0
+            rounding = 1e-11 * max(1, self.top)
+            bound = 1e-7 * np.abs(found).max() + rounding
+            np.testing.assert_allclose(found, expected, rtol=0, atol=bound)
+
+    def test_slopes_answer_alike_in_all_forms(self, C, X):
+        index = np.array([3, 0, 3], dtype=np.int32)
+        for slope in map(C.slope, C.parameters()):
+            assert slope.size == C.size
+            whole = slope.apply(np.eye(C.size))
+            self.close(whole, whole.T)
+            self.close(slope.apply(X), whole @ X, 1e-11)
+            self.close(slope.apply(X[:, 0]), whole @ X[:, 0], 1e-11)
+            self.close(slope.diagonal(), whole.diagonal())
+            self.close(slope.diagonal(index), whole.diagonal()[index])
+            self.close(slope.rows(index), whole[index])
+            assert slope.rows(index[:0]).shape == (0, C.size)
+
+    def test_slopes_refuse_what_does_not_fit(self, C, size):
+        for slope in map(C.slope, C.parameters()):
+            with pytest.raises(InputError, match=f"{size} rows, found shape"):
+                slope.apply(np.ones((size + 1, 2)))
+            with pytest.raises(InputError, match="item -1 at position 0"):
+                slope.rows(np.array([-1]))
+            with pytest.raises(InputError, match=f"item {size} at position 0"):
+                slope.diagonal(np.array([size]))
+
+    def test_parameters_are_taken_back(self, C):
+        present = C.parameters()
+        assert all(type(value) is float for value in present.values())
+        assert C.ranges().keys() == present.keys()
+        assert C.with_parameters(present).parameters() == present
+        self.close(C.with_parameters(present).dense(), C.dense(), 0)
+
+    def test_parameters_change_one_at_a_time(self, C):
+        before = C.dense()
+        for name, value in C.parameters().items():
+            other = 0.9 * value + 0.05
+            changed = C.with_parameters({name: other})
+            assert type(changed) is type(C)
+            assert changed.parameters() == C.parameters() | {name: other}
+            assert covariance_from_state(*changed.state()).parameters() == changed.parameters()
+            self.close(changed.with_parameters({name: value}).dense(), before, 0)
+            assert C.parameters()[name] == value
+
+    def test_refuses_unknown_parameters(self, C):
+        names = ", ".join(C.parameters())
+        remedy = f"use one of {names}" if names else "it has none that are learnt"
+        with pytest.raises(InputError, match=rf"has no parameter 'speed'; {remedy}\."):
+            C.with_parameters({"speed": 1.0})
+        with pytest.raises(InputError, match="has no parameter 'speed'"):
+            C.slope("speed")
+
+    def test_cross_rows(self, case_, size):
+        cross, index = case_.covariance.cross(case_.new), np.array([2, 0, 2])
+        self.close(cross.rows(index), case_.truth[size:, :size][index])
+        assert cross.rows(index[:0]).shape == (0, size)
+        with pytest.raises(InputError, match=f"item {NEW} at position 0"):
+            cross.rows(np.array([NEW]))
+
+    def test_loadings_draw_new_and_known_items_together(self, case_, C, size):
+        cross = C.cross(case_.new)
+        loadings, rest = cross.loadings()
+        assert loadings.shape == (NEW, C.root_size)
+        top = max(1, self.top)
+        across = C.root(loadings.T).T
+        np.testing.assert_allclose(across, cross.apply(np.eye(size)), atol=1e-9 * top, rtol=0)
+        among = loadings @ loadings.T + rest
+        np.testing.assert_allclose(among, cross.block(), atol=1e-9 * top, rtol=0)
+        assert sl.eigvalsh(rest)[0] >= -1e-14 * top
+        np.testing.assert_allclose(rest, rest.T, atol=1e-14 * top, rtol=0)
+
+    def test_carriers_add_up(self, case_, C, size):
+        weights = np.random.default_rng(6).normal(size=size)
+        axis = Axis.place("row", C, case_.new)
+        known = np.random.default_rng(7).permutation(size)[:20]
+        whole = np.concatenate([C.apply(weights), C.cross(case_.new).apply(weights)])
+        for item in [*map(int, known), *range(size, size + NEW)]:
+            carried = axis.carriers(item, weights)
+            assert isinstance(carried.own, float)
+            assert (np.diff(carried.items) > 0).all()
+            assert item not in carried.items
+            assert (carried.amounts != 0).all()
+            self.close(np.array(carried.own + carried.amounts.sum()), whole[item], 1e-11)
+            assert item < size or carried.own == 0
+
+    def test_carriers_refuse_what_is_not_there(self, case_, C, size):
+        cross, weights = C.cross(case_.new), np.ones(size)
+        with pytest.raises(InputError, match=f"item {size} at position 0"):
+            C.carriers(size, weights)
+        with pytest.raises(InputError, match="item -1 at position 0"):
+            cross.carriers(-1, weights)
+        with pytest.raises(InputError, match=f"row {size + NEW} at position 0"):
+            Axis.place("row", C, case_.new).carriers(size + NEW, weights)
+        for place in (C, cross):
+            with pytest.raises(InputError, match=rf"vector of {size} weights, found shape"):
+                place.carriers(0, weights[1:])
+            with pytest.raises(InputError, match="found shape"):
+                place.carriers(0, weights[:, None])
+
     def test_clone_returns_itself(self, C):
         assert clone(C) is C
 
@@ -281,7 +398,29 @@ class TestDenseFullRank(Contract):
         return Case(Dense(sp.csr_array(C[:size, :size])), C, (C[size:, :size], C[size:, size:]))
 
 
-class TestDiffusionUnweighted(Contract):
+class Neighbourly:
+    """In a graph, what is carried to a node comes in through its links."""
+
+    def test_carriers_are_neighbours(self, case_, C, size):
+        weights, adjacency = np.random.default_rng(6).normal(size=size), C.graph.adjacency()
+        for item in range(min(size, 60)):
+            assert set(C.carriers(item, weights).items) <= set(adjacency[[item]].indices)
+        cross = C.cross(case_.new)
+        for item in range(NEW):
+            assert set(cross.carriers(item, weights).items) <= set(np.flatnonzero(case_.new[item]))
+
+    def test_nothing_is_carried_to_an_isolated_node(self, case_, C, size):
+        carried = C.carriers(size // 2, np.ones(size))
+        assert len(carried.items) == 0
+        self.close(np.array(carried.own), C.diagonal()[size // 2])
+        assert len(C.cross(case_.new).carriers(NEW - 1, np.ones(size)).items) == 0
+
+    def test_parameters_share_the_graph(self, C):
+        for name, value in C.parameters().items():
+            assert C.with_parameters({name: 0.9 * value + 0.05}).graph is C.graph
+
+
+class TestDiffusionUnweighted(Neighbourly, Contract):
     sizes = (5, 60, 500)
     weighted, a, b = False, 1.0, 1.0
 
@@ -305,7 +444,7 @@ class TestDiffusionWithoutHeat(TestDiffusionUnweighted):
     weighted, a, b = True, 0.0, 0.5
 
 
-class TestRandomWalk(Contract):
+class TestRandomWalk(Neighbourly, Contract):
     alpha = 0.8
 
     def case(self, size):
@@ -316,6 +455,10 @@ class TestRandomWalk(Contract):
 
 class TestRandomWalkFar(TestRandomWalk):
     alpha = 0.99
+
+
+class TestRandomWalkAtHome(TestRandomWalk):
+    alpha = 0.0
 
 
 class TestFeaturesLinear(Contract):
@@ -426,3 +569,17 @@ class TestSum(Contract):
 
     def news(self, *cases):
         return [*(case.new for case in cases), NEW]
+
+
+class TestSumOfKernels(Contract):
+    def case(self, size):
+        cases = [
+            TestRandomWalk().case(size),
+            TestFeaturesRbf().case(size),
+            TestFeaturesLaplacianSparse().case(size),
+            TestDiffusionWithoutNugget().case(size),
+        ]
+        weights = [0.7, 1.3, 0.2, 2.0]
+        C = Sum([case.covariance for case in cases], weights)
+        truth = sum(weight * case.truth for weight, case in zip(weights, cases, strict=True))
+        return Case(C, truth, [case.new for case in cases])

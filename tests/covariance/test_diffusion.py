@@ -254,5 +254,5 @@ def test_root_squares_to_the_covariance_of_a_gene_graph():
     np.testing.assert_allclose(C.root(C.root(X)), C.apply(X), atol=1e-12)
     some = np.array([0, 7, C.size - 1])
     np.testing.assert_allclose(
-        C.graph.diagonal(C._apply, some), C.rows(some)[[0, 1, 2], some], rtol=1e-13
+        C.graph.diagonal(C._whole.coefficients, some), C.rows(some)[[0, 1, 2], some], rtol=1e-13
     )

@@ -1,7 +1,7 @@
 """Covariances: operators on one axis."""
 
 from sidelight.covariance.axis import Axis
-from sidelight.covariance.base import Covariance, Cross
+from sidelight.covariance.base import Carried, Covariance, Cross, Operator
 from sidelight.covariance.dense import Dense
 from sidelight.covariance.diffusion import Diffusion
 from sidelight.covariance.features import Features
@@ -12,12 +12,14 @@ from sidelight.covariance.walk import RandomWalk
 
 __all__ = [
     "Axis",
+    "Carried",
     "Covariance",
     "Cross",
     "Dense",
     "Diffusion",
     "Features",
     "Identity",
+    "Operator",
     "RandomWalk",
     "SharedEntries",
     "Sum",

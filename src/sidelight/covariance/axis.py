@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Covariance, Cross
+from sidelight.covariance.base import Carried, Covariance, Cross
 from sidelight.errors import InputError
 
 Floats = NDArray[np.float64]
-
-_BLOCK = 256  # known items whose covariances with the new ones are held at a time
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ class Axis:
         out[~new] = self.cov.rows(index[~new])
         if new.any() and self.new is not None:
             picks, place = np.unique(number, return_inverse=True)
-            out[new] = _cross_rows(self.new, picks)[place]
+            out[new] = self.new.rows(picks)[place]
         return out
 
     def between(self, left: NDArray[np.int64], right: NDArray[np.int64]) -> Floats:
@@ -93,11 +91,9 @@ class Axis:
             out[new] = self.new.diagonal()[number]
         return out
 
-
-def _cross_rows(new: Cross, index: NDArray[np.int64]) -> Floats:
-    """Return rows of ``C(new, known)``, by columns of the known items."""
-    out = np.empty((len(index), new.known))
-    for at in range(0, new.known, _BLOCK):
-        picks = np.eye(new.known, min(_BLOCK, new.known - at), -at)
-        out[:, at : at + _BLOCK] = new.apply(picks)[index]
-    return out
+    def carriers(self, item: int, weights: Floats) -> Carried:
+        """Say which known items carry ``(C(items, known) @ weights)[item]`` to an item."""
+        self.check(np.array([item]))
+        if self.new is not None and item >= self.cov.size:
+            return self.new.carriers(item - self.cov.size, weights)
+        return self.cov.carriers(item, weights)

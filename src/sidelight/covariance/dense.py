@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 import scipy.linalg as sl
@@ -17,6 +17,7 @@ from sidelight.errors import InputError
 MOST_ITEMS = 20_000
 _ASYMMETRY = 1e-8
 _STRIP = 1024
+_SINGLE = 1e-6  # what may be off in new covariances: they may come in single precision
 
 
 class Dense(Covariance):
@@ -95,14 +96,14 @@ class Dense(Covariance):
             the covariances among the new (new by new).
         """
         if not isinstance(new, tuple):
-            return Given(_rectangle(new, self.size))
+            return Given(_rectangle(new, self.size), None, self)
         if len(new) != 2:
             raise InputError(
                 f"expected a pair, found {len(new)} arrays",
                 remedy="give (new by known, new by new) covariances",
             )
         links = _rectangle(new[0], self.size)
-        return Given(links, _symmetrised(new[1], len(links)))
+        return Given(links, _symmetrised(new[1], len(links)), self)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the matrix."""
@@ -119,16 +120,30 @@ class Dense(Covariance):
         return f"Dense({self.size} items)"
 
 
+class Rooted(Protocol):
+    """A covariance whose root is made of the eigenvectors of its matrix."""
+
+    @property
+    def _root(self) -> Array: ...
+
+    @property
+    def _rounding(self) -> float: ...
+
+
 class Given(Cross):
     """New items whose covariances were given as arrays."""
 
-    def __init__(self, links: Array, among: Array | None = None) -> None:
+    def __init__(self, links: Array, among: Array | None, covariance: Rooted) -> None:
         self.size, self.known = links.shape
-        self._links, self._among = links, among
+        self._links, self._among, self._covariance = links, among, covariance
 
     def apply(self, X: Array) -> Array:
         """Multiply ``C(new, known) @ X``."""
         return np.asarray(self._links @ columns(X, self.known))
+
+    def rows(self, index: Index) -> Array:
+        """Return ``C(new, known)[index]``."""
+        return self._links[picked(index, self.size)]
 
     def block(self) -> Array:
         """Return ``C(new, new)``, where it was given."""
@@ -142,6 +157,30 @@ class Given(Cross):
     def diagonal(self) -> Array:
         """Return the prior variances of the new items, where they were given."""
         return self.block().diagonal().copy()
+
+    def loadings(self) -> tuple[Array, Array]:
+        """Return ``C(new, known) G`` over the eigenvalues, and what it leaves of ``C(new, new)``.
+
+        An eigenvalue that is lost in the known matrix's rounding may be the square of a loading:
+        arrays that disagree by more than the root of that do not belong to one covariance, and are
+        refused.
+        """
+        among, root = self.block(), self._covariance._root
+        loadings = self._links @ root / np.einsum("ij,ij->j", root, root)
+        largest = max(float(np.abs(C).max(initial=0.0)) for C in (among, self._links))
+        rounding = max(np.sqrt(self._covariance._rounding * largest), _SINGLE * largest)
+        _refuse_misfit(np.abs(loadings @ root.T - self._links).max(initial=0.0), rounding)
+        values, vectors = eigen(among - loadings @ loadings.T)
+        _refuse_misfit(-values.min(initial=0.0), rounding)
+        return loadings, (vectors * np.maximum(values, 0.0)) @ vectors.T
+
+
+def _refuse_misfit(found: float, rounding: float) -> None:
+    if found > rounding:
+        raise InputError(
+            f"the new items' covariances do not go with those of the known items (by {found:.6g})",
+            remedy="give blocks of one positive semidefinite matrix",
+        )
 
 
 def triangle(C: Array, rounding: float) -> Array | None:

@@ -8,10 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array
-from sidelight.covariance.functions import LaplacianFunction, NewNodes, linked, normalised
+from sidelight.covariance.base import Array, Operator
+from sidelight.covariance.functions import (
+    LaplacianFunction,
+    NewNodes,
+    Polynomial,
+    linked,
+    normalised,
+)
 from sidelight.covariance.graph import Graph
-from sidelight.covariance.inputs import amount, columns, matrix, nonnegative
+from sidelight.covariance.identity import Identity
+from sidelight.covariance.inputs import amount, matrix, nonnegative
 
 
 class Diffusion(LaplacianFunction):
@@ -39,11 +46,30 @@ class Diffusion(LaplacianFunction):
     def _variance(self, x: Array) -> Array:
         return np.asarray(np.exp(-self.a * x) + self.b)
 
+    def _passed(self, x: Array) -> Array:
+        return _rise(self.a, x)
+
     @cached_property
-    def _root(self) -> Array:
+    def _root(self) -> Polynomial:
         if self.b == 0:
-            return self.expansion(lambda x: np.exp(-self.a / 2 * x))
+            return self.polynomial(lambda x: np.exp(-self.a / 2 * x))
         return super()._root
+
+    def parameters(self) -> dict[str, float]:
+        """Return ``a`` and ``b``."""
+        return {"a": self.a, "b": self.b}
+
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Keep ``a`` where heat moves at all, and the polynomials stay short."""
+        return super().ranges() | {"a": (1e-4, 50.0)}
+
+    def _changed(self, values: dict[str, float]) -> Self:
+        return type(self)(self.graph, **(self.parameters() | values))
+
+    def _slope(self, name: str) -> Operator:
+        if name == "b":
+            return Identity(self.size)
+        return self.polynomial(lambda x: -x * np.exp(-self.a * x))
 
     def cross(self, new: Any) -> Listeners:
         """Place new nodes by their links to the known ones.
@@ -89,29 +115,49 @@ class Listeners(NewNodes):
         self.size, self.known = links.shape[0], known.size
         self._alone = float(np.exp(-known.a)) + known.b
 
-    def _noise(self, x: Array) -> Array:
-        """Return ``f(x)``, stably on both sides of its removable pole."""
-        half, t = self._diffusion.a / 2, 1.0 - x
-        safe = np.where(t == 0, 1.0, t)
-        slope = np.where(t == 0, half, -np.sign(t) * np.expm1(-half * np.abs(t)) / safe)
-        return np.asarray(np.exp(-half * np.minimum(x, 1.0)) * slope)
+    def _heat(self, x: Array) -> Array:
+        """Return ``f(x)``."""
+        return _rise(self._diffusion.a / 2, x)
 
     @cached_property
-    def _listened(self) -> Array:
-        """Coefficients of ``f(L) exp(-a L / 2)``."""
+    def _listened(self) -> Polynomial:
         half = self._diffusion.a / 2
-        return self._diffusion.expansion(lambda x: self._noise(x) * np.exp(-half * x))
+        return self._diffusion.polynomial(lambda x: self._heat(x) * np.exp(-half * x))
 
     @cached_property
-    def _heard(self) -> Array:
-        return self._diffusion.expansion(self._noise)
+    def _heard(self) -> Polynomial:
+        return self._diffusion.polynomial(self._heat)
 
-    def _loadings(self, start: int, stop: int) -> Array:
+    def _noise(self, start: int, stop: int) -> Array:
         """Return the columns of ``f(L) K'`` for some new nodes."""
-        links = self._links[start:stop].T
-        return self._diffusion.graph.polynomial(self._heard, links.toarray())
+        return self._heard.apply(self._links[start:stop].T.toarray())
 
-    def apply(self, X: Array) -> Array:
-        """Multiply ``K f(L) exp(-a L / 2) @ X``."""
-        X = columns(X, self.known)
-        return np.asarray(self._links @ self._diffusion.graph.polynomial(self._listened, X))
+    def _gathered(self, X: Array) -> Array:
+        """Multiply ``f(L) exp(-a L / 2) @ X``."""
+        return self._listened.apply(X)
+
+    def loadings(self) -> tuple[Array, Array]:
+        """Return the loadings on what the known nodes vary by, and what is left.
+
+        The known nodes' root mixes the noise that spread with that of the nugget ``b``. With
+        ``v(x) = exp(-a x) + b``, ``T = K f(L) exp(-a L / 2) v(L)^(-1/2)`` is what it tells of a new
+        node; ``b K f(L)^2 v(L)^(-1) K'`` and the new nodes' own noise are left.
+        """
+        b, v = self._diffusion.b, self._diffusion._variance
+        if b == 0:
+            return super().loadings()
+        half, links = self._diffusion.a / 2, self._links.T.toarray()
+        told = self._diffusion.polynomial(
+            lambda x: self._heat(x) * np.exp(-half * x) / np.sqrt(v(x))
+        )
+        kept = self._diffusion.polynomial(lambda x: self._heat(x) * np.sqrt(b / v(x))).apply(links)
+        rest = kept.T @ kept + self._alone * np.eye(self.size)
+        return np.ascontiguousarray(told.apply(links).T), rest
+
+
+def _rise(rate: float, x: Array) -> Array:
+    """Return ``(exp(-rate x) - exp(-rate)) / (1 - x)``, stably beside its removable pole."""
+    t = 1.0 - x
+    safe = np.where(t == 0, 1.0, t)
+    slope = np.where(t == 0, rate, -np.sign(t) * np.expm1(-rate * np.abs(t)) / safe)
+    return np.asarray(np.exp(-rate * np.minimum(x, 1.0)) * slope)

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Covariance, Cross, Index
+from sidelight.covariance.base import Array, Covariance, Cross, Index, Operator
 from sidelight.covariance.dense import Given, drawn, eigen, factored, limited, root_of
 from sidelight.covariance.inputs import columns, frozen, is_sparse, matrix, picked, settled, whole
+from sidelight.covariance.slopes import Entries, Product
 from sidelight.errors import InputError
 
 _SAMPLE = 1000  # items whose pairwise distances give the median
@@ -126,6 +127,13 @@ class Features(Covariance):
             np.fill_diagonal(distance, 1.0)
         return distance
 
+    def _similarity_slope(self, A: Any, B: Any) -> Array:
+        """Differentiate ``_similarity`` by the length scale."""
+        distance = _NORMS[self.kernel](A, B) / self.length_scale
+        power = distance**2 if self.kernel == "rbf" else distance
+        slope = self._similarity(A, B) * power / self.length_scale
+        return np.asarray((slope + slope.T) / 2 if A is B else slope)
+
     def _map(self, X: Any) -> Any:
         """Return the rows of the root that belong to features ``X``."""
         if self.kernel == "linear":
@@ -182,8 +190,35 @@ class Features(Covariance):
         """
         X = matrix(new, "features", self._X.shape[1])
         if self._dense:
-            return Given(self._similarity(X, self._X), self._similarity(X, X))
+            return Given(self._similarity(X, self._X), self._similarity(X, X), self)
         return Mapped(self._map(X), self._root)
+
+    def parameters(self) -> dict[str, float]:
+        """Return the length scale, where the kernel has one."""
+        return {"length_scale": self.length_scale} if self.kernel in _NORMS else {}
+
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Return three decades on each side of the present length scale."""
+        return {name: (1e-3 * here, 1e3 * here) for name, here in self.parameters().items()}
+
+    def _changed(self, values: dict[str, float]) -> Self:
+        scale = _length_scale(self._X, self.kernel, values["length_scale"], 0)
+        made = type(self).__new__(type(self))
+        made._build(self._X, self.kernel, scale, self.landmarks)
+        return made
+
+    def _slope(self, name: str) -> Operator:
+        """Return ``dC / dl``, of twice the root's rank with landmarks.
+
+        There ``C = K_nz W`` with ``W = K_zz^+ K_zn``, and ``dC = dK_nz W + W' dK_zn - W' dK_zz W``.
+        With ``H`` the whitening and ``G = K_nz H`` the root, ``W = H G'``, so that
+        ``dC = P G' + G P'`` with ``P = dK_nz H - G (H' dK_zz H) / 2``.
+        """
+        if self._dense:
+            return Entries(self._similarity_slope(self._X, self._X))
+        z, root, H = self._X[self.landmarks], self._root, self._whitening
+        among = H.T @ self._similarity_slope(z, z) @ H
+        return Product(self._similarity_slope(self._X, z) @ H - root @ among / 2, root)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return the kernel, its length scale, the features and the landmarks."""
@@ -226,6 +261,10 @@ class Mapped(Cross):
         """Multiply ``G_new G' @ X``."""
         return np.asarray(self._new @ (self._known.T @ columns(X, self.known)))
 
+    def rows(self, index: Index) -> Array:
+        """Return ``(G_new G')[index]``."""
+        return _product(self._new[picked(index, self.size)], self._known)
+
     def block(self) -> Array:
         """Return ``G_new G_new'``."""
         return _product(self._new, self._new)
@@ -233,6 +272,11 @@ class Mapped(Cross):
     def diagonal(self) -> Array:
         """Return the prior variances of the new items."""
         return _square_lengths(self._new)
+
+    def loadings(self) -> tuple[Array, Array]:
+        """Return the new rows of the root, dense, which leave nothing."""
+        new = self._new.toarray() if is_sparse(self._new) else self._new.copy()
+        return new, np.zeros((self.size, self.size))
 
 
 def _euclidean(A: Any, B: Any) -> Array:

@@ -11,12 +11,34 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Covariance, Cross, Index
+from sidelight.covariance.base import Array, Carried, Covariance, Cross, Index, Operator
 from sidelight.covariance.chebyshev import coefficients
 from sidelight.covariance.graph import Graph
-from sidelight.covariance.inputs import columns, picked
+from sidelight.covariance.inputs import columns, picked, vector
 
 _BLOCK = 64  # items whose columns are worked out at a time
+
+
+class Polynomial(Operator):
+    """A function of a graph's Laplacian, by its Chebyshev coefficients in ``I - L``."""
+
+    def __init__(self, graph: Graph, coefficients: Array) -> None:
+        self.graph, self.coefficients, self.size = graph, coefficients, graph.size
+
+    def apply(self, X: Array) -> Array:
+        """Multiply by ``X``."""
+        return self.graph.polynomial(self.coefficients, columns(X, self.size))
+
+    def diagonal(self, index: Index | None = None) -> Array:
+        """Return the diagonal; each node asked costs half a polynomial."""
+        nodes = np.arange(self.size) if index is None else picked(index, self.size)
+        blocks = range(0, len(nodes), _BLOCK)
+        found = [self.graph.diagonal(self.coefficients, nodes[i : i + _BLOCK]) for i in blocks]
+        return np.concatenate([np.zeros(0), *found])
+
+    def rows(self, index: Index) -> Array:
+        """Return some rows, dense, one for each node asked."""
+        return super().rows(picked(index, self.size))
 
 
 class LaplacianFunction(Covariance):
@@ -32,38 +54,55 @@ class LaplacianFunction(Covariance):
     def _variance(self, x: Array) -> Array:
         """Return ``v`` at eigenvalues of ``L``."""
 
-    def expansion(self, function: Callable[[Array], Array]) -> Array:
-        """Return the Chebyshev coefficients of ``function`` of ``L`` in the matrix ``I - L``."""
-        return coefficients(lambda t: function(1.0 - t))
+    @abstractmethod
+    def _passed(self, x: Array) -> Array:
+        """Return ``(v(x) - v(1)) / (1 - x)``: what is passed on along a link."""
+
+    def polynomial(self, function: Callable[[Array], Array]) -> Polynomial:
+        """Return ``function(L)``, to rounding."""
+        return Polynomial(self.graph, coefficients(lambda t: function(1.0 - t)))
 
     @cached_property
-    def _apply(self) -> Array:
-        return self.expansion(self._variance)
+    def _whole(self) -> Polynomial:
+        return self.polynomial(self._variance)
 
     @cached_property
-    def _root(self) -> Array:
-        return self.expansion(lambda x: np.sqrt(self._variance(x)))
+    def _root(self) -> Polynomial:
+        return self.polynomial(lambda x: np.sqrt(self._variance(x)))
+
+    @cached_property
+    def _between(self) -> Polynomial:
+        return self.polynomial(self._passed)
 
     def apply(self, X: Array) -> Array:
         """Multiply ``C @ X``."""
-        return self.graph.polynomial(self._apply, columns(X, self.size))
+        return self._whole.apply(X)
 
     def root(self, X: Array) -> Array:
         """Multiply by the symmetric square root of ``C``."""
-        return self.graph.polynomial(self._root, columns(X, self.size))
+        return self._root.apply(X)
 
     root_t = root
 
     def diagonal(self, index: Index | None = None) -> Array:
         """Return the prior variances; each node asked costs half a polynomial."""
-        nodes = np.arange(self.size) if index is None else picked(index, self.size)
-        blocks = range(0, len(nodes), _BLOCK)
-        found = [self.graph.diagonal(self._apply, nodes[i : i + _BLOCK]) for i in blocks]
-        return np.concatenate([np.zeros(0), *found])
+        return self._whole.diagonal(index)
 
     def rows(self, index: Index) -> Array:
         """Return ``C[index]``, dense, one row for each node asked."""
-        return super().rows(picked(index, self.size))
+        return self._whole.rows(index)
+
+    def carriers(self, item: int, weights: Array) -> Carried:
+        """Say which neighbours carry ``(C @ weights)[item]`` to a node.
+
+        ``C = v(1) I + N g(L)`` with ``N = I - L``, so that ``v(1)`` times its own weight is the
+        node's own, and neighbour ``j`` passes on ``N_ij (g(L) weights)_j``: all that comes in
+        through that link, from however far.
+        """
+        (node,), weights = picked([item], self.size), vector(weights, self.size)
+        neighbours, links = self.graph.neighbours(int(node))
+        own = self._variance(np.ones(1))[0] * weights[node]
+        return Carried.by(own, neighbours, links * self._between.apply(weights)[neighbours])
 
     def _links(self) -> dict[str, NDArray[Any]]:
         """Return the graph's arrays, for the file."""
@@ -83,20 +122,45 @@ class NewNodes(Cross):
     """New nodes: loadings on the known nodes' noise, and independent noise of their own."""
 
     _alone: float  # variance that a new node shares with no other
+    _links: sp.csr_array[Any]  # the normalised links K
 
     @abstractmethod
-    def _loadings(self, start: int, stop: int) -> Array:
-        """Return the loadings of some new nodes, one column for each."""
+    def _gathered(self, X: Array) -> Array:
+        """Multiply the symmetric operator of which ``C(new, known)`` is ``K`` times."""
+
+    @abstractmethod
+    def _noise(self, start: int, stop: int) -> Array:
+        """Return the loadings of some new nodes on known noise, one column for each."""
+
+    def apply(self, X: Array) -> Array:
+        """Multiply ``C(new, known) @ X``."""
+        return np.asarray(self._links @ self._gathered(columns(X, self.known)))
+
+    def rows(self, index: Index) -> Array:
+        """Return ``C(new, known)[index]``, dense."""
+        links = self._links[picked(index, self.size)]
+        return np.ascontiguousarray(self._gathered(links.T.toarray()).T)
+
+    def carriers(self, item: int, weights: Array) -> Carried:
+        """Say which links carry ``(C(new, known) @ weights)[item]`` to a new node."""
+        (node,), gathered = picked([item], self.size), self._gathered(vector(weights, self.known))
+        here = np.s_[self._links.indptr[node] : self._links.indptr[node + 1]]
+        items = self._links.indices[here].astype(np.intp)
+        return Carried.by(0.0, items, self._links.data[here] * gathered[items])
+
+    def loadings(self) -> tuple[Array, Array]:
+        """Return the loadings on the known nodes' noise; what is left is each node's own."""
+        return np.ascontiguousarray(self._noise(0, self.size).T), self._alone * np.eye(self.size)
 
     def block(self) -> Array:
         """Return ``C(new, new)``."""
-        loadings = self._loadings(0, self.size)
+        loadings = self._noise(0, self.size)
         return np.asarray(loadings.T @ loadings + self._alone * np.eye(self.size))
 
     def diagonal(self) -> Array:
         """Return the prior variances of the new nodes."""
         blocks = range(0, self.size, _BLOCK)
-        found = [(self._loadings(i, i + _BLOCK) ** 2).sum(axis=0) for i in blocks]
+        found = [(self._noise(i, i + _BLOCK) ** 2).sum(axis=0) for i in blocks]
         return np.concatenate([np.zeros(0), *found]) + self._alone
 
 

@@ -52,6 +52,13 @@ class Graph:
         data = np.broadcast_to(self.weights, self.indices.shape).copy()
         return sp.csr_array((data, self.indices, self.indptr), shape=(self.size, self.size))
 
+    def neighbours(self, node: int) -> tuple[Index, Array]:
+        """Return the nodes that one is linked to, and its row of ``N`` at them."""
+        here = np.s_[self.indptr[node] : self.indptr[node + 1]]
+        found = self.indices[here].astype(np.intp)
+        weights = self.weights if len(self.weights) == 1 else self.weights[here]
+        return found, weights * self._scale[node] * self._scale[found]
+
     def polynomial(self, coefficients: Array, X: Array) -> Array:
         """Return ``sum_k coefficients[k] T_k(N) X``, a few columns at a time."""
         wide = X if X.ndim == 2 else X[:, None]

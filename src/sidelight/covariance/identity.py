@@ -68,9 +68,17 @@ class Independent(Cross):
         """Return zeros."""
         return np.zeros((self.size, *columns(X, self.known).shape[1:]))
 
+    def rows(self, index: Index) -> Array:
+        """Return zeros."""
+        return np.zeros((len(picked(index, self.size)), self.known))
+
     def block(self) -> Array:
         """Return the identity."""
         return np.eye(self.size)
+
+    def loadings(self) -> tuple[Array, Array]:
+        """Return no loadings, and all variance as the items' own."""
+        return np.zeros((self.size, self.known)), np.eye(self.size)
 
     def diagonal(self) -> Array:
         """Return ones."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Index
 from sidelight.errors import InputError
+
+if TYPE_CHECKING:
+    from sidelight.covariance.base import Array, Index
 
 
 def columns(X: Any, rows: int) -> Array:
@@ -41,6 +43,17 @@ def picked(index: Any, size: int) -> Index:
             remedy="number the items from 0",
         )
     return items
+
+
+def vector(X: Any, size: int) -> Array:
+    """Return one float64 number for each item, refusing any other shape."""
+    found: Array = np.asarray(X, dtype=np.float64)
+    if found.shape != (size,):
+        raise InputError(
+            f"expected a vector of {size} weights, found shape {found.shape}",
+            remedy="give one number for each known item",
+        )
+    return found
 
 
 def amount(value: Any, name: str) -> float:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array, Covariance, Cross, Index
+from sidelight.covariance.base import Array, Carried, Covariance, Cross, Index, Operator
 from sidelight.covariance.dense import Dense
 from sidelight.covariance.diffusion import Diffusion
 from sidelight.covariance.features import Features
 from sidelight.covariance.identity import Identity
 from sidelight.covariance.inputs import amount, columns, picked
 from sidelight.covariance.shared import SharedEntries
+from sidelight.covariance.slopes import Scaled
 from sidelight.covariance.walk import RandomWalk
 from sidelight.errors import InputError
+
+_Value = TypeVar("_Value")
 
 
 class Sum(Covariance):
@@ -80,6 +83,34 @@ class Sum(Covariance):
         index = picked(index, self.size)
         return self._total(lambda part: part.rows(index))
 
+    def parameters(self) -> dict[str, float]:
+        """Return the parts' parameters and weights, under ``"0."``, ``"1."``, and so on."""
+        own = [{**part.parameters(), "weight": weight} for part, weight in self._pairs()]
+        return _numbered(own)
+
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Return the parts' own, and the default for the weights."""
+        return super().ranges() | _numbered([part.ranges() for part in self.parts])
+
+    def _changed(self, values: dict[str, float]) -> Self:
+        own = [_under(f"{i}.", values) for i in range(len(self.parts))]
+        pairs = zip(own, self._pairs(), strict=True)
+        weights = [each.pop("weight", weight) for each, (_, weight) in pairs]
+        parts = zip(self.parts, own, strict=True)
+        return type(self)([part.with_parameters(each) for part, each in parts], weights)
+
+    def _slope(self, name: str) -> Operator:
+        number, inner = name.split(".", 1)
+        part, weight = self._pairs()[int(number)]
+        return part if inner == "weight" else Scaled(weight, part.slope(inner))
+
+    def _pairs(self) -> list[tuple[Covariance, float]]:
+        return list(zip(self.parts, self.weights, strict=True))
+
+    def carriers(self, item: int, weights: Array) -> Carried:
+        """Say who carries ``(C @ weights)[item]``, by whatever part."""
+        return _merged(self.weights, [part.carriers(item, weights) for part in self.parts])
+
     def cross(self, new: Sequence[Any]) -> SumCross:
         """Place new items.
 
@@ -105,8 +136,7 @@ class Sum(Covariance):
             "weights": list(self.weights),
             "parts": [settings for settings, _ in states],
         }
-        named = [(f"{i}.{k}", v) for i, (_, arrays) in enumerate(states) for k, v in arrays.items()]
-        return settings, dict(named)
+        return settings, _numbered([arrays for _, arrays in states])
 
     @classmethod
     def from_state(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -142,9 +172,23 @@ class SumCross(Cross):
         """Multiply ``C(new, known) @ X``."""
         return self._total(lambda part: part.apply(X))
 
+    def rows(self, index: Index) -> Array:
+        """Return ``C(new, known)[index]``."""
+        return self._total(lambda part: part.rows(index))
+
     def block(self) -> Array:
         """Return ``C(new, new)``."""
         return self._total(lambda part: part.block())
+
+    def loadings(self) -> tuple[Array, Array]:
+        """Return the parts' loadings side by side, as their roots are, and the rests' sum."""
+        found = [part.loadings() for part in self._parts]
+        scaled = [w * T for w, (T, _) in zip(np.sqrt(self._weights), found, strict=True)]
+        return np.hstack(scaled), _weighted(self._weights, [rest for _, rest in found])
+
+    def carriers(self, item: int, weights: Array) -> Carried:
+        """Say who carries ``(C(new, known) @ weights)[item]``, by whatever part."""
+        return _merged(self._weights, [part.carriers(item, weights) for part in self._parts])
 
     def diagonal(self) -> Array:
         """Return the prior variances of the new items."""
@@ -179,6 +223,15 @@ def _weighted(weights: Any, pieces: list[Array]) -> Array:
     return total
 
 
+def _merged(weights: Sequence[float], found: list[Carried]) -> Carried:
+    """Add up what each item carries in all parts."""
+    pairs = list(zip(weights, found, strict=True))
+    items, place = np.unique(np.concatenate([each.items for each in found]), return_inverse=True)
+    scaled = np.concatenate([weight * each.amounts for weight, each in pairs])
+    amounts = np.bincount(place, scaled, len(items)).astype(np.float64)
+    return Carried.by(sum(weight * each.own for weight, each in pairs), items, amounts)
+
+
 def _open(part: Covariance, weight: float) -> list[tuple[Covariance, float]]:
     if not isinstance(part, Sum):
         return [(part, weight)]
@@ -199,5 +252,9 @@ def _same_sizes(parts: Sequence[Covariance], weights: Sequence[float]) -> None:
             )
 
 
-def _under(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+def _numbered(own: Sequence[Mapping[str, _Value]]) -> dict[str, _Value]:
+    return {f"{i}.{name}": value for i, each in enumerate(own) for name, value in each.items()}
+
+
+def _under(prefix: str, named: Mapping[str, _Value]) -> dict[str, _Value]:
+    return {k.removeprefix(prefix): v for k, v in named.items() if k.startswith(prefix)}

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from sidelight.covariance.base import Array
+from sidelight.covariance.base import Array, Operator
 from sidelight.covariance.functions import LaplacianFunction, NewNodes, linked, normalised
 from sidelight.covariance.graph import Graph
-from sidelight.covariance.inputs import amount, columns, matrix, nonnegative
+from sidelight.covariance.inputs import amount, matrix, nonnegative
 from sidelight.errors import InputError
 
 
@@ -37,6 +37,23 @@ class RandomWalk(LaplacianFunction):
 
     def _variance(self, x: Array) -> Array:
         return np.asarray((1 - self.alpha) / (1 - self.alpha + self.alpha * x))
+
+    def _passed(self, x: Array) -> Array:
+        return self.alpha * self._variance(x)
+
+    def parameters(self) -> dict[str, float]:
+        """Return ``alpha``."""
+        return {"alpha": self.alpha}
+
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Keep ``alpha`` off both ends: nodes on their own, and walks that never end."""
+        return {"alpha": (1e-3, 0.999)}
+
+    def _changed(self, values: dict[str, float]) -> Self:
+        return type(self)(self.graph, **values)
+
+    def _slope(self, name: str) -> Operator:
+        return self.polynomial(lambda x: -x / (1 - self.alpha + self.alpha * x) ** 2)
 
     def cross(self, new: Any) -> Followers:
         """Place new nodes by their links to the known ones; see Diffusion.
@@ -73,11 +90,10 @@ class Followers(NewNodes):
         self.size, self.known = links.shape[0], known.size
         self._alone = 1 - known.alpha
 
-    def apply(self, X: Array) -> Array:
-        """Multiply ``alpha K C @ X``."""
-        return np.asarray(self._walk.alpha * (self._links @ self._walk.apply(X)))
+    def _gathered(self, X: Array) -> Array:
+        """Multiply ``alpha C @ X``."""
+        return self._walk.alpha * self._walk.apply(X)
 
-    def _loadings(self, start: int, stop: int) -> Array:
+    def _noise(self, start: int, stop: int) -> Array:
         """Return the columns of ``alpha G K'`` for some new nodes."""
-        links = self._walk.alpha * self._links[start:stop].T
-        return self._walk.root(columns(links.toarray(), self.known))
+        return self._walk.alpha * self._walk.root(self._links[start:stop].T.toarray())
