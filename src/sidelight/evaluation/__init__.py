@@ -1,6 +1,7 @@
 """Splits, per-row metrics and the rankings that any model has to beat."""
 
 from sidelight.evaluation.baselines import neighbour_voting, popularity
+from sidelight.evaluation.coverage import calibration_table, coverage, crps, row_means
 from sidelight.evaluation.metrics import (
     KS,
     RowMetrics,
@@ -18,6 +19,9 @@ __all__ = [
     "KS",
     "RowMetrics",
     "ScoreRows",
+    "calibration_table",
+    "coverage",
+    "crps",
     "hits_at",
     "indicator",
     "known_entries",
@@ -28,4 +32,5 @@ __all__ = [
     "precision_at",
     "recall_at",
     "rmse",
+    "row_means",
 ]
