@@ -297,10 +297,13 @@ class TestRank:
     def test_lines_have_all_digits(self, model):
         lines = [line.split("\t") for line in call_well("rank", model, "b").splitlines()]
         expected = sl.load(model).rank("b")
-        assert lines[0] == ["rank", "id", "name", "score", "observed", "bound"]
+        assert lines[0] == [
+            "rank", "id", "name", "mean", "std", "low", "high", "observed", "ties", "bound",
+        ]  # fmt: skip
         assert [line[1] for line in lines[1:]] == list(expected.ids)
-        assert [float(line[3]) for line in lines[1:]] == expected.scores.tolist()
-        assert [float(line[5]) for line in lines[1:]] == expected.bounds.tolist()
+        assert [float(line[3]) for line in lines[1:]] == expected.means.tolist()
+        assert [float(line[4]) for line in lines[1:]] == expected.stds.tolist()
+        assert [float(line[9]) for line in lines[1:]] == expected.bounds.tolist()
 
     @pytest.mark.parametrize("row", ["a", "ada", "ADA"])
     def test_json(self, model, row):
@@ -350,7 +353,7 @@ class TestRank:
         shown = capsys.readouterr().out
         assert "a: [Ada]" in shown
         for record in records:
-            assert f"{record['score']:.4g}" in shown
+            assert f"{record['mean']:.4g}" in shown
 
 
 class TestPredict:

@@ -200,6 +200,10 @@ class Contract:
         index = np.array([3, 0, 3], dtype=np.int32)
         self.close(C.rows(index), truth[index])
         assert C.rows(index[:0]).shape == (0, C.size)
+        rough = C.rough_rows(index)
+        assert rough.dtype == np.float32
+        np.testing.assert_allclose(rough, truth[index], atol=1e-6 * np.abs(truth).max(initial=1))
+        assert C.rough_rows(index[:0]).shape == (0, C.size)
         C.rows(index)[:] = -1.0
         self.close(C.rows(index), truth[index])
 

@@ -177,9 +177,9 @@ def test_outer_products(pairs):
     t = Table(pairs)
     values = np.random.default_rng(2).normal(size=(len(pairs), 2))
     made = t.pattern.outer(values, t.P)
-    truth = np.zeros((SHAPE[1], t.P.shape[1], 2))
+    truth = np.zeros((t.P.shape[1], SHAPE[1], 2))
     for j in range(2):
-        truth[:, :, j] = t.dense(values[:, j]).T @ t.P
+        truth[:, :, j] = (t.dense(values[:, j]).T @ t.P).T
     close(made, truth)
     starts, rows, order = t.by_column
     close(made, kernels.outer_product_plain(starts, rows, order, values, t.P))

@@ -17,7 +17,7 @@ from rich.text import Text
 
 Say = Callable[[str], None]
 
-_RANKED = ("rank", "id", "name", "score", "observed", "bound")
+_RANKED = ("rank", "id", "name", "mean", "std", "low", "high", "observed", "ties", "bound")
 _PREDICTED = ("row", "col", "prediction")
 
 
@@ -97,7 +97,11 @@ def print_ranking(title: str, records: list[dict[str, Any]]) -> None:
     if not sys.stdout.isatty():
         _write_lines(sys.stdout, _RANKED, records)
         return
-    told = [name for name in _RANKED if any(r[name] not in (None, False) for r in records)]
+    told = [
+        name
+        for name in _RANKED
+        if any(r[name] not in (None, False, 0) or name == "mean" for r in records)
+    ]
     table = Table(title=Text(title), title_justify="left")
     for name in told:
         table.add_column(name, justify="left" if name in {"id", "name"} else "right")

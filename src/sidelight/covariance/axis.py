@@ -91,9 +91,33 @@ class Axis:
             out[new] = self.new.diagonal()[number]
         return out
 
+    def loadings(self, root: Floats) -> Floats:
+        """Return the root's rows of all items; what new items have of their own is not in it."""
+        return root if self.new is None else np.vstack([root, self.new.loadings()[0]])
+
+    @property
+    def root_size(self) -> int:
+        """Count the columns of the joint root of known and new items."""
+        return self.cov.root_size + (0 if self.new is None else self.new.size)
+
+    def root(self, X: Floats) -> Floats:
+        """Multiply by the joint root: draws of all items from ``root_size`` independent numbers."""
+        known = self.cov.root(X[: self.cov.root_size])
+        if self.new is None:
+            return known
+        loadings, rest = self.new.loadings()
+        own = psd_root(rest) @ X[self.cov.root_size :]
+        return np.vstack([known, loadings @ X[: self.cov.root_size] + own])
+
     def carriers(self, item: int, weights: Floats) -> Carried:
         """Say which known items carry ``(C(items, known) @ weights)[item]`` to an item."""
         self.check(np.array([item]))
         if self.new is not None and item >= self.cov.size:
             return self.new.carriers(item - self.cov.size, weights)
         return self.cov.carriers(item, weights)
+
+
+def psd_root(C: Floats) -> Floats:
+    """Return a square root of a positive semidefinite matrix, to rounding."""
+    values, vectors = np.linalg.eigh(C)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

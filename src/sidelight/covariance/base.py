@@ -133,6 +133,10 @@ class Covariance(Operator):
     def root_t(self, X: Array) -> Array:
         """Multiply ``G' @ X`` with ``size`` rows in and ``root_size`` rows out."""
 
+    def rough_rows(self, index: Index) -> NDArray[np.float32]:
+        """Return ``C[index]`` in single precision, where that is cheaper; right to about 1e-7."""
+        return self.rows(index).astype(np.float32)
+
     def draw(self, count: int, rng: np.random.Generator) -> Array:
         """Return independent draws of ``N(0, C)``, one in each column."""
         return self.root(rng.standard_normal((self.root_size, count)))

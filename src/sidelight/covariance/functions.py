@@ -17,6 +17,7 @@ from sidelight.covariance.graph import Graph
 from sidelight.covariance.inputs import columns, picked, vector
 
 _BLOCK = 64  # items whose columns are worked out at a time
+_ROUGH = 1e-9  # of the coefficients' sum may be left out where single precision is asked for
 
 
 class Polynomial(Operator):
@@ -39,6 +40,24 @@ class Polynomial(Operator):
     def rows(self, index: Index) -> Array:
         """Return some rows, dense, one for each node asked."""
         return super().rows(picked(index, self.size))
+
+    def rough_rows(self, index: Index) -> NDArray[np.float32]:
+        """Return some rows in single precision; a node without links costs nothing."""
+        nodes = picked(index, self.size)
+        linked = np.flatnonzero(self.graph.degree[nodes] > 0)
+        picks = np.zeros((self.size, len(linked)), dtype=np.float32)
+        picks[nodes[linked], np.arange(len(linked))] = 1.0
+        tail = np.cumsum(np.abs(self.coefficients[::-1]))[::-1]
+        most = np.flatnonzero(tail > _ROUGH * tail[0])[-1] + 1
+        out = np.zeros((len(nodes), self.size), dtype=np.float32)
+        out[np.arange(len(nodes)), nodes] = _alone(self.coefficients)
+        out[linked] = self.graph.polynomial(self.coefficients[:most], picks).T
+        return out
+
+
+def _alone(coefficients: Array) -> float:
+    """Return the polynomial at 0, which is what an isolated node has."""
+    return float(np.polynomial.chebyshev.chebval(0.0, coefficients))
 
 
 class LaplacianFunction(Covariance):
@@ -91,6 +110,10 @@ class LaplacianFunction(Covariance):
     def rows(self, index: Index) -> Array:
         """Return ``C[index]``, dense, one row for each node asked."""
         return self._whole.rows(index)
+
+    def rough_rows(self, index: Index) -> NDArray[np.float32]:
+        """Return ``C[index]`` in single precision."""
+        return self._whole.rough_rows(index)
 
     def carriers(self, item: int, weights: Array) -> Carried:
         """Say which neighbours carry ``(C @ weights)[item]`` to a node.

@@ -59,22 +59,23 @@ class Graph:
         weights = self.weights if len(self.weights) == 1 else self.weights[here]
         return found, weights * self._scale[node] * self._scale[found]
 
-    def polynomial(self, coefficients: Array, X: Array) -> Array:
-        """Return ``sum_k coefficients[k] T_k(N) X``, a few columns at a time."""
+    def polynomial(self, coefficients: Array, X: NDArray[Any]) -> NDArray[Any]:
+        """Return ``sum_k coefficients[k] T_k(N) X`` in the precision of ``X``, by a few columns."""
         wide = X if X.ndim == 2 else X[:, None]
-        out: Array = np.empty(wide.shape)
+        out: Array = np.empty(wide.shape, X.dtype)
+        scale = self._scale[:, None].astype(X.dtype)
         count = -(-wide.shape[1] // _WIDTH)
         bounds = np.linspace(0, wide.shape[1], count + 1).astype(np.intp)
         for start, stop in pairwise(bounds):
             block = np.s_[:, start:stop]
-            out[block] = self._clenshaw(coefficients, wide[block] * self._scale[:, None])
-        out /= self._scale[:, None]
+            out[block] = self._clenshaw(coefficients, wide[block] * scale)
+        out /= scale
         return np.asarray(out.reshape(X.shape))
 
     def _clenshaw(self, coefficients: Array, block: Array) -> Array:
         """Clenshaw's recurrence ``b_k = c_k x + 2 N b_(k+1) - b_(k+2)``, in two buffers."""
         block = np.ascontiguousarray(block)
-        latest: Array = coefficients[-1] * block
+        latest: Array = block * coefficients[-1].astype(block.dtype)
         before = np.zeros_like(block)
         for k in range(len(coefficients) - 2, -1, -1):
             self.step(2.0 if k else 1.0, float(coefficients[k]), block, latest, before)
@@ -135,7 +136,8 @@ def recur(
 
     ``weights`` holds one number for each link, or a single one that all links share.
     """
-    total = np.empty(X.shape[1])
+    total = np.empty(X.shape[1], X.dtype)
+    own = total.dtype.type(coefficient)
     for i in range(start, stop):
         scale = factor * spread[i]
         if len(weights) == 1:
@@ -143,8 +145,9 @@ def recur(
             scale *= weights[0]
         else:
             _gather_weighted(indptr[i], indptr[i + 1], indices, weights, source, total)
+        spreading = total.dtype.type(scale)
         for c in range(len(total)):
-            target[i, c] = scale * total[c] + coefficient * X[i, c] - target[i, c]
+            target[i, c] = spreading * total[c] + own * X[i, c] - target[i, c]
 
 
 @_compiled

@@ -50,7 +50,7 @@ class Sum(Covariance):
         """Columns of all roots together."""
         return sum(part.root_size for part in self.parts)
 
-    def _total(self, each: Callable[[Covariance], Array]) -> Array:
+    def _total(self, each: Callable[[Covariance], NDArray[Any]]) -> Array:
         return _weighted(self.weights, [each(part) for part in self.parts])
 
     def apply(self, X: Array) -> Array:
@@ -110,6 +110,11 @@ class Sum(Covariance):
     def carriers(self, item: int, weights: Array) -> Carried:
         """Say who carries ``(C @ weights)[item]``, by whatever part."""
         return _merged(self.weights, [part.carriers(item, weights) for part in self.parts])
+
+    def rough_rows(self, index: Index) -> NDArray[np.float32]:
+        """Return ``C[index]`` in single precision."""
+        index = picked(index, self.size)
+        return np.asarray(self._total(lambda part: part.rough_rows(index)), dtype=np.float32)
 
     def cross(self, new: Sequence[Any]) -> SumCross:
         """Place new items.
@@ -216,7 +221,7 @@ def covariance_from_state(settings: dict[str, Any], arrays: dict[str, NDArray[An
     return _KINDS[kind].from_state(settings, arrays)
 
 
-def _weighted(weights: Any, pieces: list[Array]) -> Array:
+def _weighted(weights: Any, pieces: list[NDArray[Any]]) -> Array:
     total = np.asarray(weights[0] * pieces[0])
     for weight, piece in zip(weights[1:], pieces[1:], strict=True):
         total += weight * piece

@@ -14,6 +14,7 @@ from sidelight.data import Negatives
 from sidelight.errors import InputError
 from sidelight.models.base import Floats, PairModel, Pairs
 from sidelight.models.inputs import whole
+from sidelight.posterior import PRECISION, Mixture
 from sidelight.solvers import Certificate, Watch
 
 
@@ -91,6 +92,10 @@ class Bagged(PairModel):
         first = self.models_[0]  # a model may use less of the covariances than it is given
         self.row_cov_, self.col_cov_ = first.row_cov_, first.col_cov_
         self.certificate_ = _worst([model.certificate_ for model in self.models_])
+
+    def postdata(self, precision: float = PRECISION) -> Mixture:
+        """Return the mixture of the models' postdata."""
+        return Mixture([model.postdata(precision) for model in self.models_])
 
     def _means(self, pairs: Pairs, rows: Axis, cols: Axis) -> Floats:
         found = [m.mean_.at(pairs, rows, cols) + m._means(pairs, rows, cols) for m in self.models_]

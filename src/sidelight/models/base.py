@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,10 +18,13 @@ from sidelight.errors import InputError
 from sidelight.models.inputs import check_entries, check_pairs, find_id
 from sidelight.models.means import MeanFunction, check_mean, fit_mean
 from sidelight.models.ranking import Ranking
+from sidelight.posterior import PRECISION, Calibration, Mixture, Postdata
 from sidelight.solvers import Certificate, Watch
 
 Floats = NDArray[np.float64]
 Pairs = NDArray[np.int64]
+
+_MOST_FOR_ALL = 20_000  # entries up to which a ranking has standard deviations unasked
 
 
 class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -31,6 +35,8 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
     mean: str = "zero"
     mean_: MeanFunction
     certificate_: Certificate | None
+    calibration_: Calibration | None
+    _postdata: Postdata | Mixture | None
 
     def fit(
         self,
@@ -72,6 +78,8 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         counted = weights > 0
         pairs, values, weights = pairs[counted], values[counted], weights[counted]
         self.pairs_, self.n_features_in_ = pairs, 2
+        self.values_, self.weights_ = values, weights
+        self.calibration_, self._postdata = None, None
         self.popularity_ = np.bincount(pairs[values > 0, 1], minlength=cols.size)
         self.mean_ = fit_mean(self.mean, pairs, values, weights, rows, cols)
         return pairs, values - self.mean_.at(pairs, rows, cols), weights
@@ -108,19 +116,148 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         self.col_names_ = None if data is None else data.cols.names
 
     def predict(
-        self, X: ArrayLike, *, new_rows: Any = None, new_cols: Any = None
-    ) -> NDArray[np.float64]:
+        self,
+        X: ArrayLike,
+        return_std: bool = False,
+        return_cov: bool = False,
+        *,
+        new_rows: Any = None,
+        new_cols: Any = None,
+    ) -> Any:
         """Return the mean for pairs (row, column).
 
         Row numbers from the number of known rows on count into ``new_rows``, which describes rows
         that were not there at fit time as the row covariance's ``cross`` asks; columns alike.
+
+        Parameters
+        ----------
+        X
+            An (L, 2) integer array.
+        return_std
+            Return a pair, with the standard deviations of the latent values.
+        return_cov
+            Return a pair, with the covariance between the latent values.
         """
         check_is_fitted(self)
         pairs = check_pairs(X)
         rows, cols = self._rows(new_rows), self._cols(new_cols)
         rows.check(pairs[:, 0])
         cols.check(pairs[:, 1])
+        mean = self._mean_at(pairs, rows, cols)
+        if not (return_std or return_cov):
+            return mean
+        if return_std and return_cov:
+            raise InputError(
+                "return_std and return_cov are both asked for",
+                remedy="ask for one; the covariance has the variances on its diagonal",
+            )
+        ask = self._distribution().std if return_std else self._distribution().cov
+        return mean, ask(pairs, new_rows=new_rows, new_cols=new_cols)
+
+    def _mean_at(self, pairs: Pairs, rows: Axis, cols: Axis) -> Floats:
         return self.mean_.at(pairs, rows, cols) + self._means(pairs, rows, cols)
+
+    @property
+    def postdata_(self) -> Postdata | Mixture:
+        """The answer as a distribution; models without one raise AttributeError."""
+        check_is_fitted(self)
+        if self._postdata is None:
+            self._postdata = self.postdata()
+        return self._postdata
+
+    def postdata(self, precision: float = PRECISION) -> Postdata | Mixture:
+        """Return the answer as a distribution, its variances right to ``precision``.
+
+        That is an error relative to the prior's variance; smaller tables are exact to rounding.
+        """
+        raise AttributeError(f"{type(self).__name__} has no postdata: it is no Gaussian process")
+
+    def _distribution(self) -> Postdata | Mixture:
+        try:
+            return self.postdata_
+        except AttributeError as reason:
+            raise InputError(
+                str(reason), remedy="use MVGP or ConstrainedMVGP, or calibrate for intervals"
+            ) from None
+
+    def calibrate(
+        self,
+        X: ArrayLike | Dataset,
+        y: ArrayLike | None = None,
+        *,
+        groups: Iterable[Hashable] | None = None,
+        count: int = 5,
+    ) -> Self:
+        """Learn conformal intervals from entries that the model was not fitted on.
+
+        Whatever the model, an interval then holds an entry drawn like these, from the same group of
+        rows, with the level's probability or more. Hold the entries out at random before the fit.
+
+        Parameters
+        ----------
+        X, y
+            Calibration entries, as in ``fit``.
+        groups
+            A label for each known row; equal labels share intervals. None: rows with similar
+            numbers of fitted entries do.
+        count
+            The number of such groups, at most; each has at least 50 calibration entries.
+        """
+        check_is_fitted(self)
+        pairs, values, _ = check_entries(X, y, None)
+        known = set(map(tuple, self.pairs_.tolist()))
+        seen = next((pair for pair in map(tuple, pairs.tolist()) if pair in known), None)
+        if seen is not None:
+            raise InputError(
+                f"the calibration entry {seen} was fitted on",
+                remedy="hold calibration entries out before the fit",
+            )
+        fitted = np.bincount(self.pairs_[:, 0], minlength=self.row_cov_.size)
+        missed = values - self.predict(pairs)
+        self.calibration_ = Calibration.of(missed, pairs[:, 0], fitted, groups, count)
+        return self
+
+    def predict_interval(
+        self,
+        X: ArrayLike,
+        level: float = 0.9,
+        intervals: str = "postdata",
+        *,
+        new_rows: Any = None,
+        new_cols: Any = None,
+        new_groups: Iterable[Hashable] | None = None,
+    ) -> tuple[Floats, Floats]:
+        """Return the lower and upper ends of intervals for observations of pairs (row, column).
+
+        Parameters
+        ----------
+        X
+            An (L, 2) integer array.
+        level
+            The probability that an interval holds the observation.
+        intervals
+            "postdata": the Gaussian process' own, right as far as the model is; too narrow where
+            the nuclear norm shrinks the mean. "conformal": from ``calibrate``, right for any model.
+        new_rows, new_cols
+            As in ``predict``.
+        new_groups
+            Labels of new rows, where ``calibrate`` was given labels.
+        """
+        check_is_fitted(self)
+        if intervals == "postdata":
+            found = self._distribution()
+            return found.interval(X, level, new_rows=new_rows, new_cols=new_cols)
+        if intervals != "conformal":
+            raise InputError(
+                f"intervals is {intervals!r}", remedy='choose "postdata" or "conformal"'
+            )
+        if self.calibration_ is None:
+            raise InputError(
+                "conformal intervals are asked for, and the model is not calibrated",
+                remedy="call calibrate with entries that were held out",
+            )
+        mean = self.predict(X, new_rows=new_rows, new_cols=new_cols)
+        return self.calibration_.interval(mean, check_pairs(X)[:, 0], level, new_groups)
 
     def scores(
         self, rows: ArrayLike, *, new_rows: Any = None, new_cols: Any = None
@@ -139,11 +276,13 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         top: int = 20,
         exclude_observed: bool = True,
         *,
+        intervals: str = "auto",
+        level: float = 0.9,
         new_rows: Any = None,
     ) -> Ranking:
         """Rank the columns of one row, best first.
 
-        Columns with equal scores, as in a row of which nothing is known, come in the order of
+        Columns with equal means, as in a row of which nothing is known, come in the order of
         their popularity, the number of fitted entries with a positive value; then in their own.
 
         Parameters
@@ -154,27 +293,52 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             How many columns to return at most.
         exclude_observed
             Leave out the columns that this row was fitted on.
+        intervals
+            "postdata", with standard deviations, "conformal" or "none"; see ``predict_interval``.
+            "auto" is conformal where the model is calibrated, else postdata where the model has
+            it and at most 20,000 entries: larger ones take seconds.
+        level
+            The probability that an interval holds an observation.
         new_rows
             Describes rows that were not there at fit time.
         """
         check_is_fitted(self)
         number = self.row_index(row) if isinstance(row, str) else int(_row_numbers(row)[0])
-        scores = self.scores([number], new_rows=new_rows)[0]
-        observed = np.zeros(len(scores), dtype=bool)
+        means = self.scores([number], new_rows=new_rows)[0]
+        observed = np.zeros(len(means), dtype=bool)
         observed[self.pairs_[self.pairs_[:, 0] == number, 1]] = True
-        order = np.lexsort((-self.popularity_, -scores))
+        order = np.lexsort((-self.popularity_, -means))
         order = order[~observed[order]] if exclude_observed else order
         cols = order[: max(int(top), 0)]
         known = number < len(self.row_ids_)
+        equal = dict(zip(*np.unique(means[order], return_counts=True), strict=True))
         return Ranking(
             row_id=self.row_ids_[number] if known else f"new row {number - len(self.row_ids_)}",
             cols=cols,
             ids=tuple(self.col_ids_[n] for n in cols),
             names=None if self.col_names_ is None else tuple(self.col_names_[n] for n in cols),
-            scores=scores[cols],
+            means=means[cols],
+            **self._spread(number, cols, intervals, level, new_rows),
             observed=observed[cols],
+            ties=np.array([equal[value] - 1 for value in means[cols]], dtype=np.int64),
             bounds=self._bounds(number, cols, self._rows(new_rows)),
         )
+
+    def _spread(
+        self, row: int, cols: NDArray[np.int64], intervals: str, level: float, new_rows: Any
+    ) -> dict[str, Floats | None]:
+        """Return standard deviations and ends of intervals for some columns of a row."""
+        pairs = np.column_stack([np.full(len(cols), row), cols]).astype(np.int64)
+        if intervals == "auto":
+            cheap = hasattr(self, "postdata_") and len(self.pairs_) <= _MOST_FOR_ALL
+            intervals = "postdata" if cheap else "none"
+            intervals = intervals if self.calibration_ is None else "conformal"
+        if intervals == "none":
+            return {"stds": None, "low": None, "high": None}
+        low, high = self.predict_interval(pairs, level, intervals, new_rows=new_rows)
+        postdata = intervals == "postdata"
+        std = self._distribution().std(pairs, new_rows=new_rows) if postdata else None
+        return {"stds": std, "low": low, "high": high}
 
     def row_index(self, row_id: str) -> int:
         """Return the number of the row with this id."""

@@ -81,7 +81,7 @@ class ProDiGe(SpreadModel):
 
     def decision_function(self, X: ArrayLike, **new: Any) -> Floats:
         """Return the decision for pairs: positive for the larger class; see ``predict``."""
-        return self.predict(X, **new)
+        return np.asarray(self.predict(X, **new))
 
     def _means(self, pairs: Pairs, rows: Axis, cols: Axis) -> Floats:
         return super()._means(pairs, rows, cols) + self.intercept_

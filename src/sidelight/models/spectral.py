@@ -69,9 +69,11 @@ class SpectralModel(FactorModel):
         return None if self.refit_ is not None else super()._bounds(row, cols, rows)
 
     def _settings(self) -> dict[str, Any]:
-        return {"refit": None if self.refit_ is None else self.refit_.record()}
+        refitted = None if self.refit_ is None else self.refit_.record()
+        return super()._settings() | {"refit": refitted}
 
     def _take_settings(self, settings: dict[str, Any]) -> None:
+        super()._take_settings(settings)
         made = settings["refit"]
         self.refit_ = None if made is None else Refit.from_record(made)
 

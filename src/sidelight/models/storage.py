@@ -24,9 +24,10 @@ from sidelight.models.bagged import Bagged
 from sidelight.models.base import PairModel
 from sidelight.models.means import MeanFunction
 from sidelight.models.names import BY_NAME
+from sidelight.posterior import Calibration
 from sidelight.solvers import Certificate, Progress
 
-_FORMAT = 2
+_FORMAT = 3
 _KINDS: dict[str, type[PairModel]] = {kind.__name__: kind for kind in BY_NAME.values()}
 _KINDS["Bagged"] = Bagged
 _SIDES = ("row_cov", "col_cov")
@@ -98,7 +99,10 @@ def _learnt(model: PairModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         "certificate": model.certificate_ and asdict(model.certificate_),
         "learnt": model._settings(),
     }
-    arrays = {"pairs": model.pairs_, "popularity": model.popularity_, **model._arrays()}
+    entries = {"pairs": model.pairs_, "values": model.values_, "weights": model.weights_}
+    arrays = entries | {"popularity": model.popularity_} | model._arrays()
+    if model.calibration_ is not None:
+        arrays |= _prefixed("calibration.", model.calibration_.arrays())
     return settings, arrays | _prefixed("mean.", model.mean_.arrays())
 
 
@@ -154,6 +158,8 @@ def _taught(
     """Give a model back what it had learnt."""
     model.row_cov_, model.col_cov_ = covs["row_cov"], covs["col_cov"]
     model.pairs_, model.popularity_, model.n_features_in_ = arrays["pairs"], arrays["popularity"], 2
+    model.values_, model.weights_, model._postdata = arrays["values"], arrays["weights"], None
+    model.calibration_ = Calibration.from_arrays(_under("calibration.", arrays))
     model.mean_ = MeanFunction.from_arrays(_under("mean.", arrays))
     model.certificate_ = _certificate(settings["certificate"])
     model._take_settings(settings["learnt"])

@@ -68,15 +68,15 @@ def outer_product(
     start: int, stop: int, indptr: Ints, rows: Ints, order: Ints, values: Floats,
     C: Floats, out: Floats,
 ) -> None:  # fmt: skip
-    """Write ``out[n, c] = sum_l C[m_l, c] values[l]`` over the entries of column n."""
+    """Write ``out[c, n] = sum_l C[m_l, c] values[l]`` over the entries of column n."""
     for n in range(start, stop):
-        out[n] = 0.0
+        out[:, n] = 0.0
         for k in range(indptr[n], indptr[n + 1]):
             m, place = rows[k], order[k]
             for c in range(C.shape[1]):
                 share = C[m, c]
                 for j in range(values.shape[1]):
-                    out[n, c, j] += share * values[place, j]
+                    out[c, n, j] += share * values[place, j]
 
 
 def outer_product_plain(indptr: Ints, rows: Ints, order: Ints, values: Floats, C: Floats) -> Floats:
@@ -84,7 +84,7 @@ def outer_product_plain(indptr: Ints, rows: Ints, order: Ints, values: Floats, C
     out = np.zeros((len(indptr) - 1, C.shape[1], values.shape[1]))
     cols = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     np.add.at(out, cols, C[rows][:, :, None] * values[order][:, None, :])
-    return out
+    return out.transpose(1, 0, 2)
 
 
 @_compiled

@@ -68,9 +68,9 @@ class Pattern:
         return out
 
     def outer(self, values: Floats, C: Floats) -> Floats:
-        """Return ``sum_l C[m_l, c] values[l, j]`` over each column's entries, at (column, c, j)."""
+        """Return ``sum_l C[m_l, c] values[l, j]`` over each column's entries, at (c, column, j)."""
         values, C = np.ascontiguousarray(values), np.ascontiguousarray(C)
-        out = np.empty((self.shape[1], C.shape[1], values.shape[1]))
+        out = np.empty((C.shape[1], self.shape[1], values.shape[1]))
 
         def piece(start: int, stop: int) -> None:
             kernels.outer_product(
@@ -80,6 +80,11 @@ class Pattern:
 
         share(piece, self.shape[1], self._work(values) * C.shape[1])
         return out
+
+    def turned(self) -> tuple[Pattern, NDArray[np.int64]]:
+        """Return the transposed table's pattern, and its order from this one's."""
+        turned = Pattern(np.stack([self.cols, self.rows], axis=1), self.shape[::-1])
+        return turned, turned.order
 
     def entries(self, row: int) -> slice:
         """Return where the entries of a row are."""

@@ -1,0 +1,37 @@
+"""Draws from the prior at some pairs, without the table that they are cells of."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sidelight.posterior.entries import Query
+from sidelight.problem import Pattern
+
+Floats = NDArray[np.float64]
+
+_NUMBERS = 2**24  # numbers in passing: 128 MB
+
+
+def prior_draws(query: Query, count: int, rng: np.random.Generator) -> Floats:
+    """Return draws of ``Z = G_M E G_N'`` at the pairs, one in each column.
+
+    ``E`` is drawn a few columns at a time, on the axis with fewer; what they add to the pairs is
+    taken and the rest forgotten. Pairs are cells of one table: they covary, new items included.
+    """
+    rows, cols = query.rows, query.cols
+    turned = rows.root_size < cols.root_size
+    pairs = query.pairs[:, ::-1] if turned else query.pairs
+    long, short = (cols, rows) if turned else (rows, cols)
+    pattern = Pattern(pairs, (long.size, short.size))
+    step = max(_NUMBERS // max((long.root_size + long.size) * count + short.size, 1), 1)
+    out = np.zeros((len(query), count))
+    for at in range(0, short.root_size, step):
+        width = min(step, short.root_size - at)
+        picks = np.eye(short.root_size, width, -at)
+        right = short.root(picks)
+        noise = rng.standard_normal((long.root_size, width * count))
+        left = long.root(noise).reshape(long.size, width, count)
+        for k in range(count):
+            out[pattern.order, k] += pattern.product(left[:, :, k], right)
+    return out

@@ -1,0 +1,260 @@
+"""Many entries: block conjugate gradients on those that matter."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+
+from sidelight.posterior.blocks import block_cg
+from sidelight.posterior.entries import Entries
+from sidelight.posterior.kept import Kept, norm
+from sidelight.posterior.precondition import Split, pivots
+from sidelight.posterior.systems import System, factor
+from sidelight.problem import Pattern, Product, Sampling, dense_product, gram_product
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Solved = tuple[Floats, Floats, Floats]  # the solution, what is left, a bound of its lengths
+
+FEW = 5000  # entries up to which a factor is cheaper
+_SEED = 0  # of the start that bounds a norm
+_ROUNDS = 6
+_CELLS = 2**22  # numbers in passing
+_FIRST = 0.004  # of the tolerance may be left out of a right side
+_TAIL = 0.2  # of the tolerance may be left out of every product
+
+
+class Iterative(System):
+    """Block conjugate gradients on the entries that matter to what is asked.
+
+    A pair's covariance with the entries fades along each axis. On the axis where it fades sooner,
+    the items that hold less than a small share of it are left out and the rest is solved. What the
+    solution leaves in the entries left out is bounded from above; where that is too much, more
+    items are taken in.
+
+    Parameters
+    ----------
+    entries
+        The fitted entries.
+    precision
+        The largest error of an explained variance, relative to the prior's. The residual's square
+        bounds it, in units of the noise.
+    """
+
+    def __init__(self, entries: Entries, precision: float) -> None:
+        self._entries, self._tol = entries, float(np.sqrt(precision))
+        self._root = np.sqrt(entries.noise)
+        sides = [np.unique(entries.pairs[:, k], return_inverse=True) for k in (0, 1)]
+        self._place = np.column_stack([place for _, place in sides])
+        covs = entries.row_cov, entries.col_cov
+        self._kept = [Kept(cov, items) for cov, (items, _) in zip(covs, sides, strict=True)]
+
+    def _pairs(self) -> Ints:
+        return self._entries.pairs
+
+    @cached_property
+    def _norms(self) -> list[float]:
+        rng = np.random.default_rng(_SEED)
+        return [norm(kept.cov, rng) for kept in self._kept]
+
+    def solve(self, right: Floats, scale: Floats) -> tuple[Floats, Floats]:
+        """Return ``K^-1 right`` and the residual, and note how large it is at most."""
+        units = np.sqrt(np.maximum(scale, np.finfo(float).tiny))
+        scaled = right / self._root[:, None] / units
+        found, left = np.zeros_like(scaled), np.zeros_like(scaled)
+        tail = _FIRST * self._tol
+        for _ in range(_ROUNDS):
+            near = self._near(scaled, tail)
+            here = near.entries
+            start, left[:] = found[here], 0.0
+            found[here], left[here], sizes = self._inside(near, scaled[here], start)
+            sizes = np.hypot(sizes, self._outside(near, found, scaled))
+            if sizes.max(initial=0.0) <= self._tol or near.everything:
+                break
+            tail /= 10
+        self._note(sizes, np.linalg.norm(scaled, axis=0))
+        return found * units / self._root[:, None], left * units * self._root[:, None]
+
+    def _note(self, sizes: Floats, lengths: Floats) -> None:
+        """Keep the largest relative residual, and the error of a variance that it allows."""
+        relative = np.divide(sizes, lengths, where=lengths > 0, out=np.zeros_like(sizes))
+        self.residual = max(self.residual, float(relative.max(initial=0.0)))
+        self.error = max(self.error, float(sizes.max(initial=0.0)) ** 2)
+
+    def _near(self, scaled: Floats, tail: float) -> _Near:
+        """Choose the items that hold all but ``tail`` of every column, on the better axis."""
+        energy = np.max(scaled**2, axis=1)
+        found = []
+        for axis in (0, 1):
+            share = np.bincount(self._place[:, axis], energy, self._kept[axis].size)
+            kept = ~_dropped(np.sqrt(share), tail)
+            found.append(_Near(axis, kept, np.flatnonzero(kept[self._place[:, axis]])))
+        return min(found, key=lambda near: len(near.entries))
+
+    def _inside(self, near: _Near, right: Floats, start: Floats) -> Solved:
+        """Solve on some entries, from a start."""
+        if len(near.entries) == 0:
+            return right.copy(), right.copy(), np.zeros(right.shape[1])
+        axes = near.axis, 1 - near.axis
+        root = self._root[near.entries]
+        items = [np.unique(self._place[near.entries, k], return_inverse=True) for k in axes]
+        rows, cols = (self._kept[k].among(each) for k, (each, _) in zip(axes, items, strict=True))
+        if rows is None or cols is None:
+            covs = [self._kept[k].cov for k in axes]
+            pairs = self._entries.pairs[near.entries][:, axes]
+            pattern = Pattern(pairs, (covs[0].size, covs[1].size))
+            return _solved(
+                _Plain(pattern, gram_product(pattern, *covs), root), right, start, self._tol
+            )
+        (to, C), (to_other, H) = rows, cols
+        at, other = to[items[0][1]], to_other[items[1][1]]
+        if len(root) <= FEW:
+            return _directly(C[np.ix_(at, at)] * H[np.ix_(other, other)], root, right)
+        pattern = Pattern(np.column_stack([at, other]), (len(C), len(H)))
+        product = dense_product(pattern, C, H)
+        if isinstance(product, Sampling):
+            local = _Fading(pattern, product, root, self._norms[axes[1]])
+            return _solved(local, right, start, self._tol)
+        return _solved(
+            _Plain(pattern, product, root), right, start, self._tol, _split(C, H, at, other, root)
+        )
+
+    def _outside(self, near: _Near, found: Floats, scaled: Floats) -> Floats:
+        """Bound what a solution leaves in the entries left out, column by column."""
+        far = np.flatnonzero(~near.kept)
+        if not len(far):
+            return np.zeros(scaled.shape[1])
+        items, here = np.flatnonzero(near.kept), near.entries
+        reach = np.asarray(self._kept[near.axis].between(items, far), dtype=np.float64)
+        at = np.searchsorted(items, self._place[here, near.axis])
+        pattern = Pattern(
+            np.column_stack([at, self._place[here, 1 - near.axis]]),
+            (len(items), self._kept[1 - near.axis].size),
+        )
+        sent = _energy(pattern, (found[here] / self._root[here, None])[pattern.order], reach)
+        outside = ~near.kept[self._place[:, near.axis]]
+        root = float(self._root[outside].min(initial=np.inf))
+        own = np.linalg.norm(scaled[outside], axis=0)
+        return np.asarray(own + self._norms[1 - near.axis] / root * np.sqrt(sent))
+
+
+class _Near:
+    """Some items of an axis, and the entries that these have."""
+
+    def __init__(self, axis: int, kept: NDArray[np.bool_], entries: Ints) -> None:
+        self.axis, self.kept, self.entries = axis, kept, entries
+        self.everything = bool(kept.all())
+
+
+class _Plain:
+    """``I + D^-1/2 C_obs D^-1/2``."""
+
+    def __init__(self, pattern: Pattern, product: Product, root: Floats) -> None:
+        self._order, self._product, self._root = pattern.order, product, root[:, None]
+
+    def times(self, X: Floats, scale: Floats | None, slack: float) -> tuple[Floats, float]:
+        """Multiply by it; nothing is left out."""
+        out = np.empty_like(X)
+        out[self._order] = self._product((X / self._root)[self._order])
+        return np.asarray(X + out / self._root), 0.0
+
+
+class _Fading:
+    """``I + D^-1/2 C_obs D^-1/2`` without what is too small to matter.
+
+    What the entries send to those of row ``r`` is no longer than the norm of ``C_N`` times
+    ``C_M(r, .) [v]``. Rows in which that is small are skipped, all together below the slack.
+    """
+
+    def __init__(self, pattern: Pattern, product: Sampling, root: Floats, norm: float) -> None:
+        self._order, self._product, self._root = pattern.order, product, root[pattern.order, None]
+        rows = range(pattern.shape[0])
+        least = [self._root[pattern.entries(m)].min(initial=np.inf) for m in rows]
+        self._spread = norm / np.array(least)
+
+    def times(self, X: Floats, scale: Floats | None, slack: float) -> tuple[Floats, float]:
+        """Multiply by it; return a bound of what was left out of ``(.) @ scale`` too."""
+        share = slack / np.sqrt(len(self._spread))
+        least = share / np.maximum(
+            self._spread, 1e-300
+        )  # a row without entries: anything is little
+        image, left = self._product.times(X[self._order] / self._root, scale, least)
+        out = X.copy()
+        out[self._order] += image / self._root
+        return out, float(np.linalg.norm(left * self._spread))
+
+
+def _solved(
+    system: _Plain | _Fading,
+    right: Floats,
+    start: Floats,
+    tol: float,
+    split: Split | None = None,
+) -> Solved:
+    """Solve, measure the residual, and solve for what is left while that helps."""
+    slack = _TAIL * tol
+
+    def times(X: Floats, scale: Floats) -> Floats:
+        return system.times(X, scale, slack)[0]
+
+    def squeezed(X: Floats, scale: Floats) -> Floats:
+        return split(system.times(split(X), scale, 0.0)[0])  # type: ignore[misc]
+
+    found, left, skipped = start.copy(), right, 0.0
+    if start.any():
+        image, skipped = system.times(start, None, slack)
+        left = right - image
+    for _ in range(_ROUNDS):
+        sizes = np.hypot(np.linalg.norm(left, axis=0), skipped)
+        if sizes.max(initial=0.0) <= tol:
+            break
+        if split is None:
+            found += block_cg(times, left, 0.4 * tol)[0]
+        else:
+            found += split(block_cg(squeezed, split(left), 0.4 * tol)[0])
+        image, skipped = system.times(found, None, slack)
+        left = right - image
+    return found, left, np.hypot(np.linalg.norm(left, axis=0), skipped)
+
+
+def _split(C: Floats, H: Floats, at: Ints, other: Ints, root: Floats) -> Split | None:
+    """Precondition by a few pivots, where they help."""
+
+    def column(pivot: int) -> Floats:
+        own = C[at, at[pivot]] * H[other, other[pivot]]
+        return np.asarray(own / root / root[pivot])
+
+    found = pivots(column, C.diagonal()[at] * H.diagonal()[other] / root**2)
+    return Split(found) if found.shape[1] else None
+
+
+def _directly(C: Floats, root: Floats, right: Floats) -> Solved:
+    """Solve ``(I + D^-1/2 C D^-1/2) X = right`` by Cholesky's factor."""
+    C = np.asarray(C / np.outer(root, root), dtype=np.float64)
+    C[np.diag_indices_from(C)] += 1.0
+    found = sl.cho_solve((factor(C.copy()), True), right, check_finite=False)
+    left = right - C @ found
+    return found, left, np.linalg.norm(left, axis=0)
+
+
+def _dropped(sizes: Floats, slack: float) -> NDArray[np.bool_]:
+    """Choose the smallest, of length ``slack`` together at most."""
+    order = np.argsort(sizes)
+    out = np.zeros(len(sizes), dtype=bool)
+    out[order[np.cumsum(sizes[order] ** 2) <= slack**2]] = True
+    return out
+
+
+def _energy(pattern: Pattern, V: Floats, reach: Floats) -> Floats:
+    """Return ``|reach' [v]|_F^2`` for every column v."""
+    out, gram = np.zeros(V.shape[1]), reach @ reach.T
+    step = max(_CELLS // max(pattern.shape[1] * V.shape[1], 1), 1)
+    for at in range(0, pattern.shape[0], step):
+        stop = min(at + step, pattern.shape[0])
+        sent = pattern.outer(V, gram[:, at:stop])
+        here = slice(pattern.entries(at).start, pattern.entries(stop - 1).stop)
+        out += np.einsum("lk,lk->k", V[here], sent[pattern.rows[here] - at, pattern.cols[here]])
+    return np.maximum(out, 0.0)
