@@ -26,6 +26,7 @@ from sidelight.models import (
     Bagged,
     Bias,
     ConstrainedMVGP,
+    Explanation,
     Popularity,
     ProDiGe,
     Propagation,
@@ -36,6 +37,7 @@ from sidelight.models import (
     regularization_path,
     row_kernel,
 )
+from sidelight.posterior import Postdata
 
 __version__ = "0.1.0"
 
@@ -50,12 +52,14 @@ __all__ = [
     "Dataset",
     "Dense",
     "Diffusion",
+    "Explanation",
     "Features",
     "Identity",
     "InputError",
     "MissingExtraError",
     "Negatives",
     "Popularity",
+    "Postdata",
     "ProDiGe",
     "Propagation",
     "RandomWalk",

@@ -120,6 +120,40 @@ def test_a_file_answers_alike_bit_for_bit(model, tmp_path):
         assert mine.rank(1).records() == theirs.rank(1).records()
 
 
+def new_sides(model):
+    """Say how a model's new items are described."""
+    one = model.model if isinstance(model, sl.Bagged) else model
+    return {"new_rows": 2, "new_cols": 1} if isinstance(one, sl.PMF) else LINKS
+
+
+def test_an_explanation_adds_up_to_the_prediction(model):
+    if isinstance(model, (sl.Popularity, sl.Bias)):
+        with pytest.raises(sl.InputError, match=r"has no explanations: it is no product of covar"):
+            model.explain(0, 0)
+        return
+    new = new_sides(model)
+    for cell in [(0, 1), (4, 2), (ROWS, 3), (2, COLS), (ROWS + 1, COLS)]:
+        told = model.explain(*cell, 3, **new)
+        mean = model.predict([cell], **new)[0]
+        assert told.prediction == pytest.approx(mean, abs=1e-8)
+        assert sum(told.parts.values()) == pytest.approx(mean, abs=1e-8)
+        assert "not traced" not in told.parts
+        listed = sum(reason.amount for reason in told.entries)
+        assert listed + told.rest == pytest.approx(told.parts["entries"], abs=1e-8)
+        left = told.parts["entries"] + told.parts.get("unobserved cells", 0.0)
+        for side in (told.rows, told.cols):
+            carried = side.own + sum(each.amount for each in side.items) + side.rest
+            assert carried == pytest.approx(left, abs=1e-8)
+            assert len(side.items) <= 3
+
+
+def test_a_file_explains_alike(model, tmp_path):
+    if isinstance(model, (sl.Popularity, sl.Bias)):
+        return
+    model.save(tmp_path / "model")
+    assert sl.load(tmp_path / "model").explain(4, 2) == model.explain(4, 2)
+
+
 def test_a_loaded_model_fits_again(model, tmp_path):
     model.save(tmp_path / "model")
     again = clone(sl.load(tmp_path / "model")).fit(PAIRS, LABELS)

@@ -4,6 +4,7 @@ from sidelight.models.assemble import covariances
 from sidelight.models.bagged import Bagged
 from sidelight.models.base import PairModel
 from sidelight.models.baselines import Bias, Popularity, Propagation
+from sidelight.models.explanation import Carrier, Carriers, Explanation, Item, Reason
 from sidelight.models.kpmf import KPMF, PMF
 from sidelight.models.linear import MVGP
 from sidelight.models.names import BY_NAME
@@ -19,12 +20,17 @@ __all__ = [
     "PMF",
     "Bagged",
     "Bias",
+    "Carrier",
+    "Carriers",
     "ConstrainedMVGP",
+    "Explanation",
+    "Item",
     "PairModel",
     "Popularity",
     "ProDiGe",
     "Propagation",
     "Ranking",
+    "Reason",
     "TraceGP",
     "covariances",
     "load",

@@ -14,7 +14,7 @@ from sidelight.data import Negatives
 from sidelight.errors import InputError
 from sidelight.models.base import Floats, PairModel, Pairs
 from sidelight.models.inputs import whole
-from sidelight.posterior import PRECISION, Mixture
+from sidelight.posterior import PRECISION, Mixture, Support, mean_support
 from sidelight.solvers import Certificate, Watch
 
 
@@ -70,14 +70,14 @@ class Bagged(PairModel):
 
     def _learn(self, pairs: Pairs, values: Floats, weights: Floats, watch: Watch | None) -> None:
         negatives = Negatives() if self.negatives is None else self.negatives
-        covs = {"row_cov": self.row_cov_, "col_cov": self.col_cov_}
+        given: dict[str, Any] = {"row_cov": self.row_cov_, "col_cov": self.col_cov_}
         shape = self.row_cov_.size, self.col_cov_.size
         self.models_ = []
         for number in range(self.n):
             drawn = negatives.draw(pairs, shape, number)
             self.models_.append(
                 clone(self.model)
-                .set_params(**covs)
+                .set_params(**given)
                 .fit(
                     np.vstack([pairs, drawn]),
                     np.r_[values, np.full(len(drawn), negatives.value)],
@@ -86,6 +86,7 @@ class Bagged(PairModel):
                 )
             )
             _name_alike(self.models_[-1], self)
+            given |= _learnt(self.models_[0])
             proof = self.models_[-1].certificate_
             if proof is not None and proof.reason == "interrupted":
                 break  # and average what there is
@@ -107,6 +108,14 @@ class Bagged(PairModel):
             total += model.mean_.table(index, rows, cols) + model._table(index, rows, cols)
         return total / len(self.models_)
 
+    def _mean_parts(self, row: int, col: int, rows: Axis, cols: Axis) -> dict[str, float]:
+        found = [model._mean_parts(row, col, rows, cols) for model in self.models_]
+        names = dict.fromkeys(name for parts in found for name in parts)
+        return {name: float(np.mean([parts.get(name, 0.0) for parts in found])) for name in names}
+
+    def _support(self, row: int, col: int, rows: Axis, cols: Axis) -> Support:
+        return mean_support([model._support(row, col, rows, cols) for model in self.models_])
+
     def _bounds(self, row: int, cols: NDArray[np.int64], rows: Axis) -> Floats | None:
         """Bound the average, where every model has a bound of its own."""
         found = [model._bounds(row, cols, rows) for model in self.models_]
@@ -125,6 +134,14 @@ class Bagged(PairModel):
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         pass
+
+
+def _learnt(model: PairModel) -> dict[str, Any]:
+    """Return as parameters what the first model has learnt: the others take it as given."""
+    if getattr(model, "learnt_", None) is None:
+        return {}
+    names = {"row_cov": "row_cov_", "col_cov": "col_cov_", "sigma2": "sigma2_"}
+    return {name: getattr(model, learnt) for name, learnt in names.items()} | {"learn": "none"}
 
 
 def _name_alike(member: PairModel, bag: PairModel) -> None:

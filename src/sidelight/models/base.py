@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from sidelight.covariance import Axis, Covariance, Identity
 from sidelight.data import Dataset
 from sidelight.errors import InputError
-from sidelight.models.inputs import check_entries, check_pairs, find_id
+from sidelight.models.explanation import Explanation, Labels, explanation
+from sidelight.models.inputs import check_entries, check_pairs, find_id, whole
 from sidelight.models.means import MeanFunction, check_mean, fit_mean
 from sidelight.models.ranking import Ranking
-from sidelight.posterior import PRECISION, Calibration, Mixture, Postdata
+from sidelight.posterior import PRECISION, Calibration, Mixture, Postdata, Support
 from sidelight.solvers import Certificate, Watch
 
 Floats = NDArray[np.float64]
@@ -340,6 +341,61 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         std = self._distribution().std(pairs, new_rows=new_rows) if postdata else None
         return {"stds": std, "low": low, "high": high}
 
+    def explain(
+        self,
+        row: int | str,
+        col: int | str,
+        top: int = 10,
+        *,
+        new_rows: Any = None,
+        new_cols: Any = None,
+    ) -> Explanation:
+        """Take one prediction apart: what each entry adds to it, and by whom that is carried.
+
+        The parts add up to what ``predict`` returns. Models that are no product of covariances
+        have no explanations.
+
+        Parameters
+        ----------
+        row, col
+            Numbers or ids; with ``new_rows`` or ``new_cols``, numbers from the number of known
+            items on.
+        top
+            How many entries, and how many carriers of each axis, to list.
+        new_rows, new_cols
+            As in ``predict``.
+        """
+        check_is_fitted(self)
+        whole(top, "top", least=0)
+        rows, cols = self._rows(new_rows), self._cols(new_cols)
+        m = self.row_index(row) if isinstance(row, str) else int(_numbers(row, "row")[0])
+        n = self.col_index(col) if isinstance(col, str) else int(_numbers(col, "column")[0])
+        rows.check(np.array([m]))
+        cols.check(np.array([n]))
+        support = self._support(m, n, rows, cols)
+        return explanation(
+            (m, n),
+            self._mean_parts(m, n, rows, cols),
+            support,
+            (rows.carriers(m, support.row_weights), cols.carriers(n, support.col_weights)),
+            (
+                Labels("row", self.row_ids_, self.row_names_),
+                Labels("column", self.col_ids_, self.col_names_),
+            ),
+            top,
+        )
+
+    def _mean_parts(self, row: int, col: int, rows: Axis, cols: Axis) -> dict[str, float]:
+        """Return what a prediction has beside its support, by name."""
+        return self.mean_.parts(row, col, rows, cols)
+
+    def _support(self, row: int, col: int, rows: Axis, cols: Axis) -> Support:
+        """Take apart a mean without the mean function."""
+        raise InputError(
+            f"{type(self).__name__} has no explanations: it is no product of covariances",
+            remedy="use a model that is, such as ConstrainedMVGP or MVGP",
+        )
+
     def row_index(self, row_id: str) -> int:
         """Return the number of the row with this id."""
         return find_id(row_id, self.row_ids_, "row")
@@ -403,10 +459,14 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
 
 
 def _row_numbers(rows: ArrayLike) -> NDArray[np.int64]:
-    index = np.atleast_1d(np.asarray(rows))
+    return _numbers(rows, "row")
+
+
+def _numbers(items: ArrayLike, what: str) -> NDArray[np.int64]:
+    index = np.atleast_1d(np.asarray(items))
     if index.dtype.kind not in "iu" and index.size:
         raise InputError(
-            f"{rows!r} is not a row number, or a list of them",
+            f"{items!r} is not a {what} number, or a list of them",
             remedy="use whole numbers; row_index gives that of an id",
         )
     return index.astype(np.int64)

@@ -12,6 +12,7 @@ from sidelight.errors import InputError
 from sidelight.models.base import Floats, Pairs
 from sidelight.models.gaussian import GaussianModel
 from sidelight.models.inputs import positive, whole
+from sidelight.posterior import Support, factor_support
 from sidelight.problem import Factors
 
 _ARRAYS = ("row_weights", "row_factors", "col_weights", "col_factors", "singular_values")
@@ -58,6 +59,20 @@ class FactorModel(GaussianModel):
         p = rows.spread(self.row_weights_, self.row_factors_, index)
         q = cols.spread(self.col_weights_, self.col_factors_, np.arange(cols.size))
         return np.asarray(p @ q.T)
+
+    def _support(self, row: int, col: int, rows: Axis, cols: Axis) -> Support:
+        left = self.values_ - self.mean_.at(self.pairs_, self._rows(), self._cols())
+        p = rows.spread(self.row_weights_, self.row_factors_, np.array([row]))[0]
+        q = cols.spread(self.col_weights_, self.col_factors_, np.array([col]))[0]
+        return factor_support(
+            self.pairs_,
+            self.values_,
+            self._problem(self.pairs_, left, self.weights_),
+            Factors(self.row_weights_, self.row_factors_, self.col_weights_, self.col_factors_),
+            self.singular_values_,
+            p,
+            q,
+        )
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {name: getattr(self, f"{name}_") for name in _ARRAYS}

@@ -5,36 +5,98 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from sidelight.data import Dataset
+from sidelight.errors import InputError
 from sidelight.models.base import Floats, PairModel, Pairs
 from sidelight.models.inputs import positive
-from sidelight.posterior import PRECISION, Entries, Postdata, Query
+from sidelight.posterior import (
+    PRECISION,
+    Entries,
+    Evidence,
+    Learnt,
+    MeanSolver,
+    Postdata,
+    Prior,
+    Query,
+    Setting,
+    learn,
+)
 from sidelight.problem import Problem
 from sidelight.solvers import Watch
+
+LEARN = ("none", "rows", "cols", "both")
+_SEED = 0  # of the random signs that estimate traces
+_FIRST = 0.3  # of the values' mean square, the noise that learning starts from
 
 
 class GaussianModel(PairModel):
     """A mean under a Gaussian process prior and noise of variance ``sigma2``."""
 
-    sigma2: float
+    sigma2: float | str
     sigma2_: float
     tol: float
+    learn: str = "none"
+    learnt_: Learnt | None
     unobserved_weight: float = 0.0
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        positive(self.sigma2, "sigma2")
+        if self.sigma2 != "learn":
+            positive(self.sigma2, "sigma2")  # type: ignore[arg-type]
         positive(self.tol, "tol")
+        if self.learn not in LEARN:
+            raise InputError(
+                f"learn is {self.learn!r}", remedy=f"choose one of {', '.join(map(repr, LEARN))}"
+            )
+        if self._learns():
+            try:
+                self._check_prior()
+            except AttributeError as reason:
+                raise InputError(
+                    f"there is nothing to learn from: {reason}",
+                    remedy="give sigma2 a number, and leave learn out",
+                ) from None
+
+    def _learns(self) -> bool:
+        return self.sigma2 == "learn" or self.learn != "none"
+
+    def _learn(self, pairs: Pairs, values: Floats, weights: Floats, watch: Watch | None) -> None:
+        self._solve(self._problem(pairs, values, weights), watch)
 
     def _prepare(
         self, X: ArrayLike | Dataset, y: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Pairs, Floats, Floats]:
-        prepared = super()._prepare(X, y, sample_weight)
-        self.sigma2_ = float(self.sigma2)
-        return prepared
+        pairs, values, weights = super()._prepare(X, y, sample_weight)
+        self.learnt_ = None
+        if self._learns():
+            self._settle(pairs, values, weights)
+        else:
+            self.sigma2_ = float(self.sigma2)
+        return pairs, values, weights
+
+    def _settle(self, pairs: Pairs, values: Floats, weights: Floats) -> None:
+        """Learn the noise, and the covariances' parameters that are asked for."""
+        size = float(np.mean(values**2))
+        first = _FIRST * size if self.sigma2 == "learn" else float(self.sigma2)
+        start = Setting(max(first, np.finfo(float).tiny), self.row_cov_, self.col_cov_)
+        sides = {"none": (), "rows": ("row",), "cols": ("col",), "both": ("row", "col")}
+        wanted = (*sides[self.learn], *(("sigma2",) if self.sigma2 == "learn" else ()))
+        names = [name for name in start.parameters() if name.partition(".")[0] in wanted]
+        evidence = Evidence(
+            pairs, values, weights, (self.row_cov_.size, self.col_cov_.size),
+            self._mean_solver(pairs, values, weights), np.random.default_rng(_SEED),
+        )  # fmt: skip
+        found, self.learnt_ = learn(evidence, start, names, Prior.of(values))
+        self.sigma2_ = found.sigma2
+        self.row_cov_, self.col_cov_ = found.row_cov, found.col_cov
+
+    def _mean_solver(self, pairs: Pairs, values: Floats, weights: Floats) -> MeanSolver | None:
+        """Return what solves for a mean with a nuclear norm; None is the mean without."""
+        return None
 
     def postdata(self, precision: float = PRECISION) -> Postdata:
         """Return the answer as a distribution, its variances right to ``precision``.
@@ -61,9 +123,6 @@ class GaussianModel(PairModel):
                 "with unobserved_weight there is no postdata: every cell would count as observed"
             )
 
-    def _learn(self, pairs: Pairs, values: Floats, weights: Floats, watch: Watch | None) -> None:
-        self._solve(self._problem(pairs, values, weights), watch)
-
     def _problem(self, pairs: Pairs, values: Floats, weights: Floats) -> Problem:
         """State the problem of what the mean function leaves."""
         return Problem(
@@ -77,10 +136,11 @@ class GaussianModel(PairModel):
         )
 
     def _settings(self) -> dict[str, Any]:
-        return {"sigma2": self.sigma2_}
+        return {"sigma2": self.sigma2_, "learnt": self.learnt_ and self.learnt_.record()}
 
     def _take_settings(self, settings: dict[str, Any]) -> None:
-        self.sigma2_ = settings["sigma2"]
+        self.sigma2_, made = settings["sigma2"], settings["learnt"]
+        self.learnt_ = made and Learnt.from_record(made)
 
     @abstractmethod
     def _ridge(self) -> float:

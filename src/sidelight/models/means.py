@@ -41,6 +41,17 @@ class MeanFunction:
                 out += self._of(side, axis, items)[place]
         return out
 
+    def parts(self, row: int, col: int, rows: Axis, cols: Axis) -> dict[str, float]:
+        """Return what it is made of at one cell, by name."""
+        found = {"constant": self.constant} if self.constant else {}
+        for name, side, axis, item in (
+            ("row bias", self.rows, rows, row),
+            ("column bias", self.cols, cols, col),
+        ):
+            if side is not None:
+                found[name] = float(self._of(side, axis, np.array([item]))[0])
+        return found
+
     def table(self, index: NDArray[np.int64], rows: Axis, cols: Axis) -> Floats:
         """Return it for whole rows."""
         out = np.full((len(index), cols.size), self.constant)

@@ -89,6 +89,9 @@ class ProDiGe(SpreadModel):
     def _table(self, index: NDArray[np.int64], rows: Axis, cols: Axis) -> Floats:
         return super()._table(index, rows, cols) + self.intercept_
 
+    def _mean_parts(self, row: int, col: int, rows: Axis, cols: Axis) -> dict[str, float]:
+        return super()._mean_parts(row, col, rows, cols) | {"intercept": float(self.intercept_)}
+
     def _settings(self) -> dict[str, Any]:
         return {"intercept": self.intercept_, "classes": self.classes_.tolist()}
 

@@ -12,11 +12,14 @@ from sklearn.base import clone
 
 from sidelight.covariance import Axis, Covariance
 from sidelight.errors import InputError
-from sidelight.models.base import Floats
+from sidelight.models.base import Floats, Pairs
 from sidelight.models.factors import FactorModel
 from sidelight.models.inputs import positive, whole
+from sidelight.posterior import Constrained, MeanSolver, Setting
 from sidelight.problem import Problem, lam_max
 from sidelight.solvers import Limits, Refit, Solution, Watch, grid, path, refit, solve
+
+_WHILE_LEARNING = 1e-6  # relative gap of the means on the way
 
 
 class SpectralModel(FactorModel):
@@ -28,19 +31,20 @@ class SpectralModel(FactorModel):
         self,
         row_cov: Covariance | None = None,
         col_cov: Covariance | None = None,
-        sigma2: float = 1.0,
+        sigma2: float | str = 1.0,
         lam: float = 1.0,
         tol: float = 1e-4,
         max_rank: int | None = None,
         mean: str = "zero",
         unobserved_weight: float = 0.0,
         refit: bool = False,
+        learn: str = "none",
         random_state: int | None = None,
     ) -> None:
         self.row_cov, self.col_cov = row_cov, col_cov
         self.sigma2, self.lam, self.tol, self.max_rank = sigma2, lam, tol, max_rank
         self.mean, self.unobserved_weight, self.refit = mean, unobserved_weight, refit
-        self.random_state = random_state
+        self.learn, self.random_state = learn, random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -49,6 +53,18 @@ class SpectralModel(FactorModel):
             whole(self.max_rank, "max_rank")
         if not isinstance(self.refit, (bool, np.bool_)):
             raise InputError(f"refit is {self.refit!r}", remedy="use True or False")
+
+    def _mean_solver(self, pairs: Pairs, values: Floats, weights: Floats) -> MeanSolver:
+        rng, limits = self._rng(), Limits(min(self.tol, _WHILE_LEARNING), self.max_rank)
+
+        def solved(setting: Setting) -> Constrained:
+            sides = setting.row_cov, setting.col_cov
+            problem = Problem(pairs, values, weights / setting.sigma2, *sides, h=self._ridge())
+            found = solve(problem, self.lam, limits, rng=rng)
+            cost, s = found.certificate.objective, found.singular_values
+            return Constrained(cost, found.alpha, found.factors, s, self.lam)
+
+        return solved
 
     def _limits(self) -> Limits:
         return Limits(self.tol, self.max_rank)
@@ -86,7 +102,8 @@ class ConstrainedMVGP(SpectralModel):
     row_cov, col_cov
         Covariances of the two axes; None is the identity on the items seen.
     sigma2
-        Variance of the noise.
+        Variance of the noise, or "learn": then by its marginal likelihood under an inverse-gamma
+        prior, the paper's fixed point.
     lam
         Weight of the nuclear norm; the rank falls as it grows.
     tol
@@ -107,6 +124,9 @@ class ConstrainedMVGP(SpectralModel):
         with a ridge that, like the rank where the spectrum has a gap, held-out entries choose.
         ``certificate_`` then speaks of the first stage; predictions and ``singular_values_`` are
         the second stage's, described in ``refit_``, and have no bound.
+    learn
+        Whose covariances' parameters are learnt: "none", "rows", "cols" or "both". From the values
+        given, which are the centre of wide priors; a parameter given as 0 stays 0.
     random_state
         Seed of the solver's random starts and of the entries that a refit holds out.
 
@@ -114,6 +134,10 @@ class ConstrainedMVGP(SpectralModel):
     ----------
     certificate_
         The proof: status, objective, dual, relative_gap, rank, bound, seconds, trace.
+    sigma2_, row_cov_, col_cov_
+        What the fit was made with, learnt or given.
+    learnt_
+        Values, errors, correlation and status of what was learnt; None without.
     singular_values_
         Those of ``B`` in ``Psi = G_M B G_N'``.
     refit_

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from sidelight.covariance import Axis
 from sidelight.models.base import Floats, PairModel, Pairs
+from sidelight.posterior import Support, spread_support
 from sidelight.problem import Pattern, spread_pairs, spread_rows
 
 _BLOCK = 256  # rows scored at a time
@@ -33,6 +34,10 @@ class SpreadModel(PairModel):
             here = slice(at, at + _BLOCK)
             out[here] = spread_rows(*spread, rows, cols, index[here], everything)[:, :, 0]
         return out
+
+    def _support(self, row: int, col: int, rows: Axis, cols: Axis) -> Support:
+        by_row, by_col = rows.rows(np.array([row]))[0], cols.rows(np.array([col]))[0]
+        return spread_support(self.pairs_, self.values_, self.alpha_, by_row, by_col)
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
         return {"alpha": self.alpha_}

@@ -3,6 +3,9 @@
 from sidelight.posterior.calibration import Calibration
 from sidelight.posterior.conformal import Conformal, RowGroups
 from sidelight.posterior.entries import Entries, Query
+from sidelight.posterior.evidence import Constrained, Evidence, MeanSolver, Setting
+from sidelight.posterior.explain import Support, factor_support, mean_support, spread_support
+from sidelight.posterior.learning import Learnt, Prior, learn
 from sidelight.posterior.mixture import Mixture
 from sidelight.posterior.postdata import PRECISION, Postdata
 
@@ -10,9 +13,20 @@ __all__ = [
     "PRECISION",
     "Calibration",
     "Conformal",
+    "Constrained",
     "Entries",
+    "Evidence",
+    "Learnt",
+    "MeanSolver",
     "Mixture",
     "Postdata",
+    "Prior",
     "Query",
     "RowGroups",
+    "Setting",
+    "Support",
+    "factor_support",
+    "learn",
+    "mean_support",
+    "spread_support",
 ]

@@ -1,0 +1,295 @@
+"""How well noise and covariances explain the entries: the paper's objective and its slope.
+
+The distribution that the model answers minimises ``KL(q, prior) - E_q log p(y | Z)``, with the
+penalty on the nuclear norm of its mean. At that minimum, up to a constant, the cost is
+
+    E = least over Psi [ 1/2 sum_l w_l (y_l - psi_l)^2 / sigma2 + 1/2 |B|_F^2 + lam |B|_* ]
+        + 1/2 log |K|,      K = C_obs + sigma2 / w
+
+Without the nuclear norm it is the negative log marginal likelihood. As ``q`` is at a minimum, the
+slope of ``E`` by a parameter of a covariance is that of the paper's ``J`` at fixed ``q``, to which
+the nuclear norm adds its own: with ``B = U V'`` balanced, singular values ``s`` and
+``U = G_M' a``, a change ``dC`` of the rows' covariance has the slope
+
+    1/2 tr K^-1 dK - 1/2 sum_r (s_r + lam) a_r' dC a_r
+
+or, without the nuclear norm, ``1/2 tr K^-1 dK - 1/2 alpha' dK alpha``. By ``sigma2`` the slope
+vanishes at the paper's fixed point, ``sigma2 = (1/L) (sum (y - psi)^2 + tr S_L)``.
+
+For few entries all of it is exact. For many, traces are estimated on random signs, the logarithm of
+the determinant by Lanczos' method on the same signs, and no dense matrix of the entries is formed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg as sl
+from numpy.typing import NDArray
+
+from sidelight.covariance import Covariance
+from sidelight.posterior.blocks import block_cg
+from sidelight.posterior.systems import factor
+from sidelight.problem import Factors, Pattern, Product, gram_product
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEW = 1500  # entries up to which the slope is exact
+_SIGNS = 16  # random signs for each entry: an error of a quarter of the parameters' own
+_STEPS = 200  # of Lanczos' method at most
+_SETTLED = 1e-8  # relative residual
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Noise and covariances."""
+
+    sigma2: float
+    row_cov: Covariance
+    col_cov: Covariance
+
+    def parameters(self) -> dict[str, float]:
+        """Return all parameters by name: ``sigma2``, ``row.a``, ``col.0.weight`` and so on."""
+        rows, cols = self.row_cov.parameters(), self.col_cov.parameters()
+        return (
+            {"sigma2": self.sigma2}
+            | {f"row.{name}": value for name, value in rows.items()}
+            | {f"col.{name}": value for name, value in cols.items()}
+        )
+
+    def ranges(self) -> dict[str, tuple[float, float]]:
+        """Return the interval in which each parameter may be."""
+        sides = (("row", self.row_cov), ("col", self.col_cov))
+        found = {f"{s}.{name}": r for s, cov in sides for name, r in cov.ranges().items()}
+        return found | {"sigma2": (1e-12, np.inf)}
+
+    def having(self, values: Mapping[str, float]) -> Setting:
+        """Return it with some parameters changed."""
+
+        def under(side: str) -> dict[str, float]:
+            mine = {k: v for k, v in values.items() if k.startswith(f"{side}.")}
+            return {k.removeprefix(f"{side}."): v for k, v in mine.items()}
+
+        return Setting(
+            values.get("sigma2", self.sigma2),
+            self.row_cov.with_parameters(under("row")),
+            self.col_cov.with_parameters(under("col")),
+        )
+
+
+class Mean(ABC):
+    """The mean's part of the cost at some setting, and what its slope needs."""
+
+    value: float
+    alpha: Floats  # w (y - psi) / sigma2, in the pattern's order
+
+    @abstractmethod
+    def slope(self, by_rows: Any, by_cols: Any) -> float:
+        """Return the slope along a change: an operator on one axis, None on the other."""
+
+
+class Free(Mean):
+    """The mean without a nuclear norm, ``C_M [alpha] C_N``."""
+
+    def __init__(self, y: Floats, alpha: Floats, change: Callable[[Any, Any], Product]) -> None:
+        self.value, self.alpha, self._change = 0.5 * float(y @ alpha), alpha, change
+
+    def slope(self, by_rows: Any, by_cols: Any) -> float:
+        """Return ``-1/2 alpha' dK alpha``."""
+        return -0.5 * float(self.alpha @ self._change(by_rows, by_cols)(self.alpha))
+
+
+class Constrained(Mean):
+    """A mean of low rank, by its factors in dual coordinates."""
+
+    def __init__(
+        self, value: float, alpha: Floats, factors: Factors, s: Floats, lam: float
+    ) -> None:
+        self.value, self.alpha, self._factors, self._pull = value, alpha, factors, s + lam
+
+    def slope(self, by_rows: Any, by_cols: Any) -> float:
+        """Return ``-1/2 sum_r (s_r + lam) a_r' dC a_r``."""
+        side, change = (self._factors.a, by_rows) if by_cols is None else (self._factors.b, by_cols)
+        return -0.5 * float(self._pull @ np.einsum("mr,mr->r", side, change.apply(side)))
+
+
+MeanSolver = Callable[[Setting], Mean]
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """The cost at a setting, its slope by the parameters, and Fisher's information."""
+
+    value: float
+    slope: Floats
+    information: Floats
+
+
+class Evidence:
+    """The cost of settings for the same entries.
+
+    Parameters
+    ----------
+    pairs, y, weights
+        The entries; the noise of one has the variance ``sigma2 / weight``.
+    mean
+        Solves for a mean with a nuclear norm; None is the mean without.
+    rng
+        Draws the random signs, once.
+    """
+
+    def __init__(
+        self,
+        pairs: Ints,
+        y: Floats,
+        weights: Floats,
+        shape: tuple[int, int],
+        mean: MeanSolver | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self.pattern = Pattern(pairs, shape)
+        self.y, self.weights = y[self.pattern.order], weights[self.pattern.order]
+        self._mean = mean
+        self._signs = rng.choice([-1.0, 1.0], (len(y), _SIGNS)) if len(y) > FEW else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether nothing is estimated."""
+        return self._signs is None
+
+    def at(self, setting: Setting, names: list[str]) -> Point:
+        """Return the cost, and its slope by the parameters named."""
+        return self._exact(setting, names) if self._signs is None else self._drawn(setting, names)
+
+    def _changes(self, setting: Setting, names: list[str]) -> list[tuple[Any, Any]]:
+        """Return dC of the rows or of the columns for each name; neither is the noise."""
+        found: list[tuple[Any, Any]] = []
+        for name in names:
+            side, _, own = name.partition(".")
+            rows = setting.row_cov.slope(own) if side == "row" else None
+            cols = setting.col_cov.slope(own) if side == "col" else None
+            found.append((rows, cols))
+        return found
+
+    def _mean_slopes(self, mean: Mean, changes: list[tuple[Any, Any]]) -> list[float]:
+        noise = -0.5 * float(np.sum(mean.alpha**2 / self.weights))
+        return [
+            noise if rows is None and cols is None else mean.slope(rows, cols)
+            for rows, cols in changes
+        ]
+
+    def _exact(self, setting: Setting, names: list[str]) -> Point:
+        parts = (setting.row_cov, self.pattern.rows), (setting.col_cov, self.pattern.cols)
+        C, H = (_block(cov, items) for cov, items in parts)
+        lower = factor(C * H + np.diag(setting.sigma2 / self.weights))
+        inverse = sl.cho_solve((lower, True), np.eye(len(lower)), check_finite=False)
+
+        def change(rows: Any, cols: Any) -> Floats:
+            if rows is None and cols is None:
+                return np.diag(1 / self.weights)
+            left = C if rows is None else _block(rows, self.pattern.rows)
+            return left * (H if cols is None else _block(cols, self.pattern.cols))
+
+        changes = self._changes(setting, names)
+        written = [change(rows, cols) for rows, cols in changes]
+        mean = (
+            Free(self.y, inverse @ self.y, lambda rows, cols: lambda v: change(rows, cols) @ v)
+            if self._mean is None
+            else self._mean(setting)
+        )
+        spent = [inverse @ each for each in written]
+        traces = np.array([each.trace() for each in spent])
+        information = [[0.5 * float(np.sum(a * b.T)) for b in spent] for a in spent]
+        return Point(
+            mean.value + float(np.sum(np.log(lower.diagonal()))),
+            0.5 * traces + self._mean_slopes(mean, changes),
+            np.array(information).reshape(len(names), len(names)),
+        )
+
+    def _drawn(self, setting: Setting, names: list[str]) -> Point:
+        """Estimate traces and determinant on random signs, the information on the values."""
+        root = np.sqrt(setting.sigma2 / self.weights)[:, None]
+
+        def change(rows: Any, cols: Any) -> Product:
+            left, right = rows or setting.row_cov, cols or setting.col_cov
+            return gram_product(self.pattern, left, right)
+
+        covary = change(None, None)
+
+        def times(X: Floats, scale: Floats | None = None) -> Floats:
+            return np.asarray(X + covary(X / root) / root)
+
+        signs = self._signs
+        assert signs is not None
+        solved, logs = lanczos(times, signs)
+        goal = _SETTLED * float(np.linalg.norm(self.y / root[:, 0]))
+        alpha = (block_cg(times, self.y[:, None] / root, goal)[0] / root)[:, 0]
+        mean = Free(self.y, alpha, change) if self._mean is None else self._mean(setting)
+        changes, moved, slopes = self._changes(setting, names), [], []
+        for rows, cols in changes:
+            if rows is None and cols is None:
+                product: Product = lambda v: (v.T / self.weights).T  # noqa: E731
+            else:
+                product = change(rows, cols)
+            images = product(np.column_stack([signs / root, alpha]))
+            slopes.append(0.5 * float(np.mean(np.sum(solved * images[:, :-1] / root, axis=0))))
+            moved.append(images[:, -1])
+        pulled = np.column_stack(moved) / root if moved else np.zeros((len(root), 0))
+        length = float(np.max(np.linalg.norm(pulled, axis=0), initial=0.0))
+        found = block_cg(times, pulled, 1e-4 * length)[0] if moved else pulled
+        information = 0.5 * pulled.T @ found
+        return Point(
+            mean.value + float(np.sum(np.log(root))) + 0.5 * float(np.mean(logs)),
+            np.array(slopes) + self._mean_slopes(mean, changes),
+            (information + information.T) / 2,
+        )
+
+
+def lanczos(times: Callable[[Floats], Floats], Z: Floats) -> tuple[Floats, Floats]:
+    """Return ``A^-1 Z`` and ``z' log(A) z`` for every column z, for a positive definite ``A``.
+
+    Each column has its own Krylov space, kept orthogonal; all take their products together.
+    """
+    length = np.linalg.norm(Z, axis=0)
+    basis = [Z / length]
+    diagonal: list[Floats] = []
+    beside: list[Floats] = []
+    for step in range(min(_STEPS, len(Z))):
+        image = times(basis[-1])
+        diagonal.append(np.sum(basis[-1] * image, axis=0))
+        for _ in range(2):
+            for each in basis:
+                image -= each * np.sum(each * image, axis=0)
+        size = np.linalg.norm(image, axis=0)
+        small = _tridiagonal(diagonal, beside)
+        first = np.linalg.solve(small, np.eye(step + 1)[:, :1])[:, :, 0]
+        if step + 1 == len(Z) or np.max(size * np.abs(first[:, -1])) <= 1e-6:
+            break
+        beside.append(size)
+        basis.append(image / size)
+    solved = np.einsum("kls,sk->ls", np.array(basis), first) * length
+    values, vectors = np.linalg.eigh(small)
+    logs = np.sum(vectors[:, 0, :] ** 2 * np.log(np.maximum(values, 1e-300)), axis=1) * length**2
+    return solved, logs
+
+
+def _tridiagonal(diagonal: list[Floats], beside: list[Floats]) -> Floats:
+    """Return one tridiagonal matrix for each column."""
+    size = len(diagonal)
+    out = np.zeros((len(diagonal[0]), size, size))
+    at = np.arange(size)
+    out[:, at, at] = np.array(diagonal).T
+    if beside:
+        out[:, at[1:], at[:-1]] = out[:, at[:-1], at[1:]] = np.array(beside).T
+    return out
+
+
+def _block(operator: Any, items: Any) -> Floats:
+    """Return a covariance, or its slope, between items that may repeat."""
+    used, place = np.unique(items, return_inverse=True)
+    return np.asarray(operator.rows(used)[:, used][np.ix_(place, place)])
