@@ -114,12 +114,14 @@ class TestFit:
             "kind": made.__name__,
             "shape": [5, 3],
             "entries": 6,
+            "calibration": None,
             "negatives": None,
             "seed": 0,
             "mean": 0.0,
             "value": None,
             "samples": None,
             "refit": None,
+            "learnt": None,
             "notes": [],
         }
         for name in ("status", "reason", "objective", "dual", "relative_gap", "rank", "bound"):
@@ -247,6 +249,41 @@ class TestFit:
         expected = sl.load(out).rank(30, new_rows=[links, np.zeros((1, 20))])
         assert json.loads(told)["ranking"] == expected.records()
 
+    def test_calibrate(self, ratings, tmp_path):
+        out = tmp_path / "m"
+        args = ["--calibrate", 0.34, "--seed", 5, "--shared-entries", 0.5, "--out", out]
+        told = call_well("fit", ratings, *args)
+        assert "2 of them, drawn with seed 5, calibrate the intervals and were not fitted" in told
+        told = json.loads(call_well("fit", ratings, *args, "--json"))
+        assert (told["entries"], told["calibration"]) == (6, 2)
+        data = sl.read_dataset(ratings)
+        held = np.random.default_rng(5).permutation(6)[:2]
+        kept = np.setdiff1d(np.arange(6), held)
+        train = data.with_entries(data.pairs[kept], data.values[kept])
+        covs = sl.covariances(train, shared_entries=0.5)  # not of what was held out
+        expected = sl.ConstrainedMVGP(*covs, random_state=5).fit(train)
+        expected.calibrate(data.pairs[held], data.values[held])
+        model = sl.load(out)
+        np.testing.assert_array_equal(model.predict(EVERY_PAIR), expected.predict(EVERY_PAIR))
+        for mine, theirs in zip(
+            model.predict_interval(EVERY_PAIR, 0.5, "conformal"),
+            expected.predict_interval(EVERY_PAIR, 0.5, "conformal"),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(mine, theirs)
+
+    @pytest.mark.parametrize("share", [0, 1, -0.2, 1.5, 0.01, 0.99])
+    def test_calibrate_leaves_entries_on_both_sides(self, ratings, tmp_path, share):
+        said = refusal("fit", ratings, f"--calibrate={share}", "--out", tmp_path / "m")
+        assert said == (
+            f"--calibrate {share:g} of 6 entries leaves none on one side; give a share between 0"
+            " and 1, such as 0.2."
+        )
+
+    def test_known_positives_do_not_calibrate(self, positives, tmp_path):
+        said = refusal("fit", positives, "--calibrate", 0.2, "--out", tmp_path / "m")
+        assert "known positives alone have no values to calibrate on; leave it out." in said
+
     def test_replaces_a_model_and_nothing_else(self, ratings, model, tmp_path):
         before = model.read_bytes()
         call_well("fit", ratings, "--lam", 3, "--out", model)
@@ -293,6 +330,26 @@ class TestFit:
         assert said.startswith(f"there is no folder {tmp_path / 'no'}")
 
 
+class TestLearn:
+    def test_noise_and_heat_are_learnt_and_told(self, ratings, tmp_path):
+        out = tmp_path / "m"
+        options = ["--mean", "global", "--sigma2", "learn", "--learn", "rows"]
+        report = json.loads(call_well("fit", ratings, *options, "--out", out, "--json"))
+        model = sl.load(out)
+        assert report["learnt"]["values"] == model.learnt_.values
+        assert report["learnt"]["values"]["sigma2"] == model.sigma2_
+        said = call_well("fit", ratings, *options, "--out", out)
+        assert f"sigma2 {model.sigma2_:.3g} (+-" in said
+
+    def test_refusals(self, ratings, tmp_path):
+        said = refusal("fit", ratings, "--sigma2", "much", "--out", tmp_path / "m")
+        assert said == "--sigma2 is 'much'; give a positive number, or learn."
+        said = refusal(
+            "fit", ratings, "--model", "trace", "--sigma2", "learn", "--out", tmp_path / "m"
+        )
+        assert "nothing to learn from" in said
+
+
 class TestRank:
     def test_lines_have_all_digits(self, model):
         lines = [line.split("\t") for line in call_well("rank", model, "b").splitlines()]
@@ -310,6 +367,31 @@ class TestRank:
         answer = json.loads(call_well("rank", model, row, "--top", 2, "--all", "--json"))
         expected = sl.load(model).rank("a", 2, exclude_observed=False)
         assert answer == {"row": "a", "name": "Ada", "ranking": expected.records()}
+
+    @pytest.mark.parametrize("intervals", ["auto", "postdata", "none"])
+    def test_intervals(self, model, intervals):
+        args = ["--intervals", intervals, "--level", 0.5, "--json"]
+        answer = json.loads(call_well("rank", model, "b", *args))
+        expected = sl.load(model).rank("b", intervals=intervals, level=0.5)
+        assert answer["ranking"] == expected.records()
+        assert (answer["ranking"][0]["low"] is None) == (intervals == "none")
+
+    def test_conformal_intervals_need_a_calibrated_model(self, ratings, model, tmp_path):
+        said = refusal("rank", model, "b", "--intervals", "conformal")
+        assert said == (
+            "the model is not calibrated for conformal intervals; fit it with --calibrate, or call"
+            " calibrate in Python."
+        )
+        out = tmp_path / "calibrated"
+        call_well("fit", ratings, "--calibrate", 0.5, "--out", out)
+        args = ["--intervals", "conformal", "--level", 0.5, "--json"]
+        answer = json.loads(call_well("rank", out, "a", *args))
+        expected = sl.load(out).rank("a", intervals="conformal", level=0.5)
+        low = [None if np.isinf(low) else low for low in expected.low.tolist()]
+        assert [record["low"] for record in answer["ranking"]] == low
+
+    def test_a_level_is_a_probability(self, model):
+        assert "level is 1.5; choose a" in refusal("rank", model, "b", "--level", 1.5)
 
     @pytest.mark.parametrize(
         ("row", "said"),
@@ -376,6 +458,30 @@ class TestPredict:
     def ids(self):
         return self.PAIRS.splitlines()[1:]
 
+    def test_intervals(self, ratings, tmp_path):
+        out, pairs, index = tmp_path / "m", self.pairs(tmp_path), np.array(self.INDEX)
+        call_well("fit", ratings, "--calibrate", 0.5, "--out", out)
+        model, args = sl.load(out), ["--level", 0.5, "--json", "--intervals"]
+        low, high = model.predict_interval(index, 0.5)
+        records = json.loads(call_well("predict", out, pairs, *args, "postdata"))["predictions"]
+        assert [r["std"] for r in records] == model.postdata_.std(index).tolist()
+        assert [r["low"] for r in records] == low.tolist()
+        assert [r["high"] for r in records] == high.tolist()
+        low, high = model.predict_interval(index, 0.5, "conformal")
+        lines = call_well("predict", out, pairs, "--level", 0.5, "--intervals", "conformal")
+        lines = [line.split("\t") for line in lines.splitlines()]
+        assert lines[0] == ["row", "col", "prediction", "low", "high"]
+        assert [float(line[3]) for line in lines[1:]] == low.tolist()
+        assert [float(line[4]) for line in lines[1:]] == high.tolist()
+
+    def test_intervals_that_the_model_does_not_have(self, ratings, model, tmp_path):
+        out, pairs = tmp_path / "m", self.pairs(tmp_path)
+        said = refusal("predict", model, pairs, "--intervals", "conformal")
+        assert "is not calibrated for conformal intervals" in said
+        call_well("fit", ratings, "--model", "trace", "--out", out)
+        said = refusal("predict", out, pairs, "--intervals", "postdata")
+        assert said.startswith("TraceGP has no postdata: without a prior there is no covariance;")
+
     def test_out(self, model, tmp_path):
         pairs, out = self.pairs(tmp_path), tmp_path / "out.tsv"
         text = call_well("predict", model, pairs)
@@ -410,6 +516,66 @@ class TestPredict:
         assert refusal("rank", gone, "a").startswith(f"{gone}: there is no such file")
 
 
+class TestExplain:
+    def test_lines_have_all_digits(self, model):
+        lines = [line.split("\t") for line in call_well("explain", model, "EVE", "y").splitlines()]
+        told = sl.load(model).explain("e", "y")
+        assert lines[0] == [
+            "part", "row", "row_name", "col", "col_name", "value", "amount", "share",
+        ]  # fmt: skip
+        assert lines[1] == ["prediction", *[""] * 5, repr(told.prediction), ""]
+        parts = {line[0]: float(line[6]) for line in lines[2:4]}
+        assert parts == told.parts
+        assert list(parts) == ["constant", "entries"]
+        entries = [line for line in lines if line[0] == "entry"]
+        assert [float(line[6]) for line in entries] == [r.amount for r in told.entries]
+        assert sum(float(line[6]) for line in entries) == pytest.approx(parts["entries"])
+        for axis in ("row", "col"):
+            carried = [float(line[6]) for line in lines if line[0].startswith(f"{axis} ")]
+            assert sum(carried) == pytest.approx(parts["entries"])
+
+    def test_json(self, model):
+        answer = json.loads(call_well("explain", model, "Ada", "z", "--top", 2, "--json"))
+        told = sl.load(model).explain("a", "z", 2)
+        assert answer == json.loads(json.dumps(asdict(told)))
+        assert answer["row"] == {"id": "a", "name": "Ada"}
+        assert len(answer["entries"]) == 2
+        assert answer["rest_count"] == 4
+
+    def test_the_rest_is_told(self, model):
+        lines = [
+            line.split("\t")
+            for line in call_well("explain", model, "a", "z", "--top", 1).splitlines()
+        ]
+        told = sl.load(model).explain("a", "z", 1)
+        rest = next(line for line in lines if line[0] == "5 other entries")
+        assert float(rest[6]) == told.rest
+
+    def test_a_new_row(self, model):
+        args = ("patient", "y", "--new-links", "a, Eve")
+        answer = json.loads(call_well("explain", model, *args, "--json"))
+        told = sl.load(model).explain(5, "y", new_rows=np.array([[1.0, 0, 0, 0, 1]]))
+        assert answer["row"] == {"id": "patient", "name": None}
+        assert answer["prediction"] == told.prediction
+        assert {each["id"] for each in answer["rows"]["items"]} <= {"a", "e"}
+
+    def test_a_terminal_shows_tables(self, model, capsys, monkeypatch):
+        told = sl.load(model).explain("a", "z", 2)
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+        printing.print_explanation(told)
+        text = capsys.readouterr().out
+        for said in ("a: Ada, z", "entries", "carried to the row", "carried to the column"):
+            assert said in text
+
+    def test_refusals(self, model, ratings, tmp_path):
+        said = refusal("explain", model, "a", "w")
+        assert said.startswith("there is no column 'w'; give the id or the whole name of a column")
+        out = tmp_path / "bias"
+        call_well("fit", ratings, "--model", "bias", "--out", out)
+        said = refusal("explain", out, "a", "x")
+        assert said.startswith("Bias has no explanations: it is no product of covariances;")
+
+
 class TestWhole:
     def test_a_bug_is_one_line(self, model, monkeypatch):
         def broken(model, row):
@@ -425,7 +591,7 @@ class TestWhole:
 
     def test_every_option_is_documented(self):
         page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
-        for command in ("fit", "rank", "predict", "demo"):
+        for command in ("fit", "rank", "predict", "explain", "demo"):
             section = page.split(f"\n## {command}\n")[1].split("\n## ")[0]
             options = set(re.findall(r"--[a-z][a-z0-9-]*", call_well(command, "--help")))
             assert options - {"--help"} <= set(re.findall(r"--[a-z][a-z0-9-]*", section))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,6 +91,7 @@ def fit(
     mean: opt.Centre = None,
     unobserved_weight: opt.UnobservedWeight = None,
     refit: opt.Refit = None,
+    learn: opt.Learn = None,
     factors: opt.Factors = None,
     restarts: opt.Restarts = None,
     cost: opt.Cost = None,
@@ -101,6 +103,7 @@ def fit(
     unknown: opt.OnUnknown = opt.Unknown.ERROR,
     negatives: opt.Negatives = None,
     samples: opt.Samples = 1,
+    calibrate: opt.Calibrate = None,
     shared_entries: opt.Shared = 0.0,
     rows: opt.Items = None,
     cols: opt.Items = None,
@@ -139,17 +142,19 @@ def fit(
             row_kernel=row_kernel,
             col_kernel=col_kernel,
         )
+        taught, held_out = fitting.hold_out(known, calibrate, seed)
         made = fitting.make_model(
             model,
-            known,
+            taught,
             _given(
-                sigma2=sigma2,
+                sigma2=fitting.noise(sigma2),
                 lam=lam,
                 tol=tol,
                 max_rank=max_rank,
                 mean=mean,
                 unobserved_weight=unobserved_weight,
                 refit=refit,
+                learn=learn,
                 n_factors=factors,
                 restarts=restarts,
                 C=cost,
@@ -159,9 +164,11 @@ def fit(
             fitting.Sides(_given(a=row_a, b=row_b), _given(a=col_a, b=col_b), shared_entries),
             fitting.Draw(negatives, samples, seed),
         )
-        fitting.fit(made, known, say)
+        fitting.fit(made, taught, say)
+        if held_out is not None:
+            made.calibrate(held_out)
         made.save(out)
-    report = fitting.report(made, known, seed, out)
+    report = fitting.report(made, known, held_out, seed, out)
     printing.print_json(report) if as_json else printing.print_fit(report)
 
 
@@ -176,6 +183,8 @@ def rank(
     row: opt.Row,
     top: opt.Top = 20,
     with_known: opt.WithKnown = False,
+    intervals: opt.RankIntervals = opt.Intervals.AUTO,
+    level: opt.Level = 0.9,
     new_links: opt.NewLinks = None,
     new_features: opt.NewFeatures = None,
     as_json: opt.Json = False,
@@ -188,13 +197,15 @@ def rank(
     from sidelight.models import load
 
     fitted = load(model)
+    lookup.check_intervals(fitted, intervals)
+    asked: dict[str, Any] = {"intervals": intervals.value, "level": level}
     if new_links is None and new_features is None:
         number = lookup.find_row(fitted, row)
-        found = fitted.rank(number, top, exclude_observed=not with_known)
+        found = fitted.rank(number, top, exclude_observed=not with_known, **asked)
         label, name = found.row_id, fitted.row_names_ and fitted.row_names_[number]
     else:
         described = lookup.new_row(fitted, new_links, new_features).described(fitted.row_cov_)
-        found = fitted.rank(len(fitted.row_ids_), top, new_rows=described)
+        found = fitted.rank(len(fitted.row_ids_), top, new_rows=described, **asked)
         label, name = row, None
     if as_json:
         printing.print_json({"row": label, "name": name, "ranking": found.records()})
@@ -204,9 +215,17 @@ def rank(
 
 @app.command(cls=Guarded)
 def predict(
-    model: opt.Model, pairs: opt.Pairs, out: opt.PairsOut = None, as_json: opt.Json = False
+    model: opt.Model,
+    pairs: opt.Pairs,
+    out: opt.PairsOut = None,
+    intervals: opt.PairIntervals = None,
+    level: opt.Level = 0.9,
+    as_json: opt.Json = False,
 ) -> None:
-    """Predict the entries of pairs: row, col and prediction, between tabs."""
+    """Predict the entries of pairs: row, col and prediction, between tabs.
+
+    With --intervals also std (postdata alone), low and high.
+    """
     from sidelight.app import fitting, lookup, printing
     from sidelight.models import load
 
@@ -215,9 +234,38 @@ def predict(
         if out.resolve() == pairs.resolve():
             raise InputError("--out is the file of pairs itself", remedy="choose another", path=out)
     fitted = load(model)
+    lookup.check_intervals(fitted, intervals)
     index = lookup.read_known_pairs(pairs, fitted)
-    lines = lookup.with_ids(fitted, index, fitted.predict(index))
-    printing.print_predictions(lines, out, as_json)
+    lines = lookup.predicted(fitted, index, intervals, level)
+    printing.print_predictions(lines, intervals, out, as_json)
+
+
+@app.command(cls=Guarded)
+def explain(
+    model: opt.Model,
+    row: opt.Row,
+    col: opt.Column,
+    top: opt.Reasons = 10,
+    new_links: opt.NewLinks = None,
+    new_features: opt.NewFeatures = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Take one prediction apart: the entries behind it, and who carries them.
+
+    With --new-links (ids of neighbours), --new-features or both, the row is a new one.
+    """
+    from sidelight.app import lookup, printing
+    from sidelight.models import load
+
+    fitted = load(model)
+    number = lookup.find_col(fitted, col)
+    if new_links is None and new_features is None:
+        found = fitted.explain(lookup.find_row(fitted, row), number, top)
+    else:
+        described = lookup.new_row(fitted, new_links, new_features).described(fitted.row_cov_)
+        found = fitted.explain(len(fitted.row_ids_), number, top, new_rows=described)
+        found = replace(found, row=replace(found.row, id=row))
+    printing.print_json(asdict(found)) if as_json else printing.print_explanation(found)
 
 
 @app.command(cls=Guarded)

@@ -97,6 +97,18 @@ def make_model(
     return _bagged(made, kind, data, draw)
 
 
+def noise(text: str | None) -> float | str | None:
+    """Read --sigma2: a number, or "learn"."""
+    if text is None or text == "learn":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(
+            f"--sigma2 is {text!r}", remedy="give a positive number, or learn"
+        ) from None
+
+
 def _heat(side: Side, given: dict[str, float], axis: str) -> tuple[float, float]:
     if given and side.graph is None:
         raise InputError(
@@ -155,6 +167,27 @@ def _bagged(model: Any, kind: Kind, data: Dataset, draw: Draw) -> Any:
     return Bagged(model, negatives, draw.samples)
 
 
+def hold_out(data: Dataset, share: float | None, seed: int) -> tuple[Dataset, Dataset | None]:
+    """Part the entries at random: those to fit on, and those to calibrate intervals with."""
+    if share is None:
+        return data, None
+    if data.one_class:
+        raise InputError(
+            "--calibrate is given, and known positives alone have no values to calibrate on",
+            remedy="leave it out",
+        )
+    count = round(share * len(data.pairs)) if 0 < share < 1 else 0
+    if not 0 < count < len(data.pairs):
+        raise InputError(
+            f"--calibrate {share:g} of {len(data.pairs)} entries leaves none on one side",
+            remedy="give a share between 0 and 1, such as 0.2",
+        )
+    held = np.zeros(len(data.pairs), dtype=bool)
+    held[np.random.default_rng(seed).permutation(len(held))[:count]] = True
+    taught, rest = (data.with_entries(data.pairs[k], data.values[k]) for k in (~held, held))
+    return taught, rest
+
+
 def fit(model: Any, data: Dataset, say: Say | None) -> None:
     """Fit, telling each line of the trace; Ctrl-C ends the fit after the step at hand."""
     with held_back() as let_go:
@@ -167,8 +200,10 @@ def fit(model: Any, data: Dataset, say: Say | None) -> None:
         model.fit(data, watch=watch)
 
 
-def report(model: Any, known: Dataset, seed: int, out: Path) -> dict[str, Any]:
-    """Say what was fitted to what, and how far it is proven; ``negatives`` is None without any."""
+def report(
+    model: Any, known: Dataset, held_out: Dataset | None, seed: int, out: Path
+) -> dict[str, Any]:
+    """Say what was fitted to what, and how far it is proven; what there is none of is None."""
     bagged = isinstance(model, Bagged)
     one, proof = model.models_[0] if bagged else model, model.certificate_
     return {
@@ -176,6 +211,7 @@ def report(model: Any, known: Dataset, seed: int, out: Path) -> dict[str, Any]:
         "kind": type(one).__name__,
         "shape": list(known.shape),
         "entries": len(known.pairs),
+        "calibration": None if held_out is None else len(held_out.pairs),
         "negatives": len(one.pairs_) - len(model.pairs_) if bagged else None,
         "value": model.negatives.value if bagged else None,
         "samples": len(model.models_) if bagged else None,
@@ -184,7 +220,13 @@ def report(model: Any, known: Dataset, seed: int, out: Path) -> dict[str, Any]:
         "notes": list(known.notes),
         "certificate": proof and {name: getattr(proof, name) for name in _PROOF},
         "refit": _refit(one),
+        "learnt": _learnt(one),
     }
+
+
+def _learnt(model: Any) -> dict[str, Any] | None:
+    made = getattr(model, "learnt_", None)
+    return made and {name: getattr(made, name) for name in ("status", "values", "errors")}
 
 
 def _refit(model: Any) -> dict[str, Any] | None:

@@ -28,21 +28,29 @@ _GRAPHS = (Diffusion, RandomWalk)
 
 def find_row(model: Any, wanted: str) -> int:
     """Find a row by its id, or by a name that only one row has."""
-    if wanted in model.row_ids_:
-        return int(model.row_ids_.index(wanted))
-    names = model.row_names_ or ()
+    return _find(wanted, model.row_ids_, model.row_names_ or (), "row")
+
+
+def find_col(model: Any, wanted: str) -> int:
+    """Find a column by its id, or by a name that only one column has."""
+    return _find(wanted, model.col_ids_, model.col_names_ or (), "column")
+
+
+def _find(wanted: str, every: tuple[str, ...], names: tuple[str, ...], what: str) -> int:
+    if wanted in every:
+        return every.index(wanted)
     found = [k for k, name in enumerate(names) if name.casefold() == wanted.casefold()]
     if len(found) == 1:
         return found[0]
     if found:
-        ids = [model.row_ids_[k] for k in found]
+        ids = [every[k] for k in found]
         raise InputError(
-            f"{len(ids)} rows have the name {wanted!r}",
+            f"{len(ids)} {what}s have the name {wanted!r}",
             remedy=f"use an id: {', '.join(ids[:10])}" + (", ..." if len(ids) > 10 else ""),
         )
     raise InputError(
-        f"there is no row {wanted!r}{near(wanted, (*model.row_ids_, *names))}",
-        remedy="give the id or the whole name of a row that the model was fitted with",
+        f"there is no {what} {wanted!r}{near(wanted, (*every, *names))}",
+        remedy=f"give the id or the whole name of a {what} that the model was fitted with",
     )
 
 
@@ -151,9 +159,27 @@ def _text(table: Table, column: int, record: int) -> str:
     return str(texts[record - start]).strip()
 
 
-def with_ids(model: Any, index: NDArray[np.int64], values: Any) -> list[dict[str, Any]]:
-    """Put the ids of the pairs beside their predictions."""
-    return [
-        {"row": model.row_ids_[row], "col": model.col_ids_[col], "prediction": value}
-        for (row, col), value in zip(index.tolist(), values.tolist(), strict=True)
-    ]
+def check_intervals(model: Any, intervals: str | None) -> None:
+    """Refuse conformal intervals of a model that is not calibrated."""
+    if intervals == "conformal" and model.calibration_ is None:
+        raise InputError(
+            "the model is not calibrated for conformal intervals",
+            remedy="fit it with --calibrate, or call calibrate in Python",
+        )
+
+
+def predicted(
+    model: Any, index: NDArray[np.int64], intervals: str | None, level: float
+) -> list[dict[str, Any]]:
+    """Predict pairs, with the ids of their rows and columns, and with intervals if asked."""
+    found = {"prediction": model.predict(index)}
+    if intervals is not None:
+        low, high = model.predict_interval(index, level, intervals)
+        std = {"std": model.postdata_.std(index)} if intervals == "postdata" else {}
+        found |= std | {"low": low, "high": high}
+    ids = {
+        "row": [model.row_ids_[row] for row in index[:, 0]],
+        "col": [model.col_ids_[col] for col in index[:, 1]],
+    }
+    columns = ids | {name: values.tolist() for name, values in found.items()}
+    return [dict(zip(columns, line, strict=True)) for line in zip(*columns.values(), strict=True)]

@@ -58,6 +58,31 @@ class Unknown(StrEnum):
     DROP = "drop"
 
 
+class Learnable(StrEnum):
+    """Whose covariances' parameters are learnt."""
+
+    NONE = "none"
+    ROWS = "rows"
+    COLS = "cols"
+    BOTH = "both"
+
+
+class Ends(StrEnum):
+    """Which intervals go with predictions."""
+
+    POSTDATA = "postdata"
+    CONFORMAL = "conformal"
+
+
+class Intervals(StrEnum):
+    """Which intervals go with a ranking."""
+
+    AUTO = "auto"
+    POSTDATA = "postdata"
+    CONFORMAL = "conformal"
+    NONE = "none"
+
+
 _DATA, _SIDES, _GRAPHS = "Data", "Rows and columns", "Diffusion over the graphs"
 _SETTINGS = "Settings of the model: those that it has"
 
@@ -81,6 +106,15 @@ Negatives = Annotated[
         min=0.0,
         help="Known positives alone: unknown cells drawn as 0, for each of them.",
         show_default="1",
+        rich_help_panel=_DATA,
+    ),
+]
+Calibrate = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        help="Hold out this share of the entries, at random, for conformal intervals.",
+        show_default="none",
         rich_help_panel=_DATA,
     ),
 ]
@@ -121,7 +155,8 @@ def _setting(kind: type, text: str, default: str, **more: Any) -> Any:
     ]
 
 
-Sigma2 = _setting(float, "Variance of the noise.", "1")
+Sigma2 = _setting(str, "Variance of the noise, or 'learn'.", "1", metavar="NUMBER")
+Learn = _setting(Learnable, "Learn the covariances' parameters.", "none")
 Lam = _setting(float, "Weight of the nuclear norm.", "1")
 Tol = _setting(float, "Relative gap to certify.", "0.0001")
 MaxRank = _setting(int, "Largest rank.", "any")
@@ -140,6 +175,11 @@ ModelOut = Annotated[Path, typer.Option(help="Where the model goes; a model ther
 
 Row = Annotated[str, typer.Argument(help="An id, or a name; for a new row, any label.")]
 Top = Annotated[int, typer.Option(min=1, help="How many columns to list.")]
+Column = Annotated[str, typer.Argument(help="An id, or a name.")]
+Reasons = Annotated[int, typer.Option(min=0, help="How many entries and carriers to list.")]
+RankIntervals = Annotated[Intervals, typer.Option(help="Which intervals.")]
+PairIntervals = Annotated[Ends | None, typer.Option(help="Which intervals.", show_default="none")]
+Level = Annotated[float, typer.Option(help="How likely an interval holds an observation.")]
 WithKnown = Annotated[
     bool, typer.Option("--all", help="List the columns whose entry is known as well.")
 ]

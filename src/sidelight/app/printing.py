@@ -7,18 +7,30 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import starmap
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+if TYPE_CHECKING:
+    from sidelight.models import Carriers, Explanation
+
 Say = Callable[[str], None]
 
 _RANKED = ("rank", "id", "name", "mean", "std", "low", "high", "observed", "ties", "bound")
 _PREDICTED = ("row", "col", "prediction")
+_ENDS: dict[str | None, tuple[str, ...]] = {
+    None: (),
+    "postdata": ("std", "low", "high"),
+    "conformal": ("low", "high"),
+}
+_PARTS = ("part", "row", "row_name", "col", "col_name", "value", "amount", "share")
+_ALWAYS = {"mean", "amount"}
+_TEXTS = {"id", "name", "part", "row", "row_name", "col", "col_name"}
 
 
 @contextmanager
@@ -59,6 +71,11 @@ def print_fit(report: dict[str, Any]) -> None:
     made = report["certificate"]
     rows, cols = report["shape"]
     _line(f"{rows:,} rows x {cols:,} columns, {report['entries']:,} known entries")
+    if report["calibration"] is not None:
+        _line(
+            f"{report['calibration']:,} of them, drawn with seed {report['seed']}, calibrate the"
+            " intervals and were not fitted"
+        )
     if report["negatives"] is not None:
         _line(
             f"known positives alone: {report['negatives']:,} unknown cells, drawn with seed"
@@ -73,9 +90,17 @@ def print_fit(report: dict[str, Any]) -> None:
         return
     _line(_status(made))
     _line(f"rank {made['rank']}, relative gap {made['relative_gap']:.2e}, {_bound(made)}")
+    if report["learnt"]:
+        _line(_learnt(report["learnt"]))
     if report["refit"]:
         _line("refitted at rank {rank} with a ridge of {ridge:.3g}".format(**report["refit"]))
     _line(f"{made['seconds']:.2f} seconds; the model is in {report['model']}")
+
+
+def _learnt(made: dict[str, Any]) -> str:
+    errors = made["errors"]
+    told = [f"{name} {value:.3g} (+-{errors[name]:.0%})" for name, value in made["values"].items()]
+    return f"learnt ({made['status']}): {', '.join(told)}"
 
 
 def _status(made: dict[str, Any]) -> str:
@@ -97,17 +122,22 @@ def print_ranking(title: str, records: list[dict[str, Any]]) -> None:
     if not sys.stdout.isatty():
         _write_lines(sys.stdout, _RANKED, records)
         return
+    Console().print(_table(title, _RANKED, records))
+
+
+def _table(title: str, columns: tuple[str, ...], records: list[dict[str, Any]]) -> Table:
+    """Make a table of the columns that have something to say."""
     told = [
         name
-        for name in _RANKED
-        if any(r[name] not in (None, False, 0) or name == "mean" for r in records)
+        for name in columns
+        if any(r.get(name) not in (None, False, 0) or name in _ALWAYS for r in records)
     ]
     table = Table(title=Text(title), title_justify="left")
     for name in told:
-        table.add_column(name, justify="left" if name in {"id", "name"} else "right")
+        table.add_column(name, justify="left" if name in _TEXTS else "right")
     for record in records:
-        table.add_row(*(Text(_short(record[name])) for name in told))
-    Console().print(table)
+        table.add_row(*(Text(_short(record.get(name))) for name in told))
+    return table
 
 
 def _short(value: object) -> str:
@@ -116,22 +146,69 @@ def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else _exact(value)
 
 
-def print_predictions(records: list[dict[str, Any]], out: Path | None, as_json: bool) -> None:
+def print_explanation(told: Explanation) -> None:
+    """Show tables on a terminal, tab-separated lines with all digits elsewhere."""
+    tables = {
+        "": [_part("prediction", told.prediction), *starmap(_part, told.parts.items())],
+        "entries": [
+            *({"part": "entry"} | record for record in told.records()),
+            *_others("entries", told.rest_count, told.rest),
+        ],
+        "carried to the row": _carried("row", told.rows),
+        "carried to the column": _carried("col", told.cols),
+    }
+    if not sys.stdout.isatty():
+        lines = [dict.fromkeys(_PARTS) | line for table in tables.values() for line in table]
+        _write_lines(sys.stdout, _PARTS, lines)
+        return
+    console = Console()
+    ends = (told.row, told.col)
+    cell = ", ".join(f"{each.id}: {each.name}" if each.name else each.id for each in ends)
+    for title, lines in tables.items():
+        console.print(_table(title or cell, _PARTS, lines))
+
+
+def _part(name: str, amount: float) -> dict[str, Any]:
+    return {"part": name, "amount": amount}
+
+
+def _others(what: str, count: int, amount: float) -> list[dict[str, Any]]:
+    return [_part(f"{count} other {what}", amount)] if count else []
+
+
+def _carried(axis: str, carriers: Carriers) -> list[dict[str, Any]]:
+    return [
+        _part(f"{axis} itself", carriers.own),
+        *(
+            {"part": f"{axis} carrier", axis: each.id, f"{axis}_name": each.name}
+            | {"amount": each.amount}
+            for each in carriers.items
+        ),
+        *_others(f"{axis} carriers", carriers.rest_count, carriers.rest),
+    ]
+
+
+def print_predictions(
+    records: list[dict[str, Any]], intervals: str | None, out: Path | None, as_json: bool
+) -> None:
     """Write predictions to a file, replaced whole, or to the output."""
+    header = _PREDICTED + _ENDS[intervals]
     if out is None:
-        _write_predictions(sys.stdout, records, as_json)
+        _write_predictions(sys.stdout, header, records, as_json)
         return
     part = out.with_name(f".{out.name}.part")
     with part.open("w", encoding="utf-8", newline="\n") as stream:
-        _write_predictions(stream, records, as_json)
+        _write_predictions(stream, header, records, as_json)
     part.replace(out)
 
 
-def _write_predictions(stream: TextIO, records: list[dict[str, Any]], as_json: bool) -> None:
+def _write_predictions(
+    stream: TextIO, header: tuple[str, ...], records: list[dict[str, Any]], as_json: bool
+) -> None:
     if as_json:
         print_json({"predictions": records}, stream)
     else:
-        _write_lines(stream, _PREDICTED, records)
+        _write_lines(stream, header, records)
 
 
 def _write_lines(stream: TextIO, header: tuple[str, ...], records: list[dict[str, Any]]) -> None:
