@@ -72,7 +72,7 @@ def test_commands_run_in_their_order(page, clone):
 
 def test_the_readme_shows_both_ways():
     assert len(blocks(ROOT / "README.md", "python")) == 1
-    assert len(commands(ROOT / "README.md")) == 2
+    assert len(commands(ROOT / "README.md")) == 3
 
 
 @pytest.mark.parametrize(
