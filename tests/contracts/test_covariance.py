@@ -200,6 +200,10 @@ class Contract:
         index = np.array([3, 0, 3], dtype=np.int32)
         self.close(C.rows(index), truth[index])
         assert C.rows(index[:0]).shape == (0, C.size)
+        other = np.arange(C.size)[::-2]
+        self.close(C.between(index, other), truth[np.ix_(index, other)])
+        self.close(C.between(other, index[:1]), truth[np.ix_(other, index[:1])])
+        assert C.between(index[:0], other).shape == (0, len(other))
         rough = C.rough_rows(index)
         assert rough.dtype == np.float32
         np.testing.assert_allclose(rough, truth[index], atol=1e-6 * np.abs(truth).max(initial=1))

@@ -9,7 +9,7 @@ from scipy.stats import chi2, multivariate_normal
 
 import sidelight as sl
 from sidelight.posterior import Evidence, Prior, Setting, evidence, learn
-from sidelight.posterior.evidence import lanczos
+from sidelight.posterior.evidence import log_forms
 
 SHAPE = (23, 17)
 
@@ -126,9 +126,10 @@ def test_without_its_prior_the_noise_collapses_as_the_paper_saw():
     y = 0.7 * rng.normal(size=len(pairs))
     start = Setting(0.3, sl.Identity(30), sl.Identity(20))
     cost = Evidence(pairs, y, np.ones(len(y)), (30, 20), None, rng)
-    free, _ = learn(cost, start, ["sigma2"], Prior(0.0, 0.0))
+    free, lost = learn(cost, start, ["sigma2"], Prior(0.0, 0.0))
     held, said = learn(cost, start, ["sigma2"], Prior.of(y))
     assert free.sigma2 < 1e-10
+    assert "do not determine sigma2" in lost.status
     assert held.sigma2 > 1e-5
     assert said.status == "settled"
     # and with it the mean follows every entry
@@ -184,16 +185,32 @@ def test_random_signs_agree_with_the_exact_minimum(lam, monkeypatch):
         assert drawn.errors[name] == pytest.approx(error, rel=0.5)
 
 
-def test_lanczos_solves_and_takes_logarithms():
+@pytest.mark.parametrize("steep", [10.0, 1e4, 1e6])
+def test_logarithms_by_lanczos(steep):
     rng = np.random.default_rng(6)
-    X = rng.normal(size=(40, 40))
-    A = X @ X.T / 10 + np.eye(40)
-    Z = rng.normal(size=(40, 3))
-    solved, logs = lanczos(lambda V: A @ V, Z)
-    np.testing.assert_allclose(solved, np.linalg.solve(A, Z), atol=1e-6)
-    values, vectors = np.linalg.eigh(A)
-    truth = np.sum((vectors.T @ Z) ** 2 * np.log(values)[:, None], axis=0)
-    np.testing.assert_allclose(logs, truth, rtol=1e-6)
+    values = np.geomspace(1, steep, 400)
+    Z = rng.choice([-1.0, 1.0], (400, 8))
+    logs = log_forms(lambda X: values[:, None] * X, Z)
+    truth = np.log(values) @ Z**2
+    np.testing.assert_allclose(logs, truth, rtol=1e-2 if steep > 1e5 else 1e-5)
+
+
+def test_what_does_not_settle_is_labelled(monkeypatch):
+    """A smooth kernel and hardly any noise: the systems need more steps than are allowed."""
+    monkeypatch.setattr(evidence, "FEW", 0)
+    monkeypatch.setattr(evidence, "_MOST", 3)
+    rng = np.random.default_rng(11)
+    row_cov, col_cov = sides(rng)
+    pairs, y, weights = table(row_cov, col_cov, 1e-4, 0.5, rng)
+    model = made(row_cov, col_cov, 0.0).fit(pairs, y, weights)
+    assert model.learnt_.status.startswith("stopped")
+
+
+def test_values_without_variation_are_refused():
+    pairs = np.argwhere(np.ones((4, 3)))
+    for y, mean in ((np.full(12, 3.7), "global"), (np.zeros(12), "zero")):
+        with pytest.raises(sl.InputError, match="leaves nothing of the values"):
+            sl.MVGP(sigma2="learn", mean=mean).fit(pairs, y)
 
 
 def test_at_scale_nothing_dense_is_made(monkeypatch):

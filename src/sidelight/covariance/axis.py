@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,12 +75,16 @@ class Axis:
         fresh_left, number = self.split(left)
         fresh_right, other = self.split(right)
         out = np.empty((len(left), len(right)))
-        out[:, ~fresh_right] = self.rows(left)[:, right[~fresh_right]]
-        if fresh_right.any() and self.new is not None:
-            known = left[~fresh_left]
-            out[np.ix_(~fresh_left, fresh_right)] = self.rows(right[fresh_right])[:, known].T
-            if fresh_left.any():
-                out[np.ix_(fresh_left, fresh_right)] = self.new.block()[np.ix_(number, other)]
+        known, known_right = left[~fresh_left], right[~fresh_right]
+        out[np.ix_(~fresh_left, ~fresh_right)] = self.cov.between(known, known_right)
+        if self.new is None:
+            return out
+        if fresh_left.any():
+            out[np.ix_(fresh_left, ~fresh_right)] = self.new.rows(number)[:, known_right]
+        if fresh_right.any():
+            out[np.ix_(~fresh_left, fresh_right)] = self.new.rows(other)[:, known].T
+        if fresh_left.any() and fresh_right.any():
+            out[np.ix_(fresh_left, fresh_right)] = self.new.block()[np.ix_(number, other)]
         return out
 
     def variances(self, index: NDArray[np.int64]) -> Floats:
@@ -93,7 +98,7 @@ class Axis:
 
     def loadings(self, root: Floats) -> Floats:
         """Return the root's rows of all items; what new items have of their own is not in it."""
-        return root if self.new is None else np.vstack([root, self.new.loadings()[0]])
+        return root if self.new is None else np.vstack([root, self._joint[0]])
 
     @property
     def root_size(self) -> int:
@@ -105,9 +110,16 @@ class Axis:
         known = self.cov.root(X[: self.cov.root_size])
         if self.new is None:
             return known
+        loadings, own = self._joint
+        fresh = loadings @ X[: self.cov.root_size] + own @ X[self.cov.root_size :]
+        return np.vstack([known, fresh])
+
+    @cached_property
+    def _joint(self) -> tuple[Floats, Floats]:
+        """The rows of the joint root that belong to new items."""
+        assert self.new is not None
         loadings, rest = self.new.loadings()
-        own = psd_root(rest) @ X[self.cov.root_size :]
-        return np.vstack([known, loadings @ X[: self.cov.root_size] + own])
+        return loadings, psd_root(rest)
 
     def carriers(self, item: int, weights: Floats) -> Carried:
         """Say which known items carry ``(C(items, known) @ weights)[item]`` to an item."""

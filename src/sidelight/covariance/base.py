@@ -22,6 +22,9 @@ Index = NDArray[np.integer[Any]]
 _RANGE = (1e-6, 1e6)
 
 
+_STRIP = 512  # items whose rows are held at a time
+
+
 @dataclass(frozen=True, eq=False)
 class Carried:
     """What other items carry to one item: the terms of ``(C @ weights)[item]``.
@@ -114,6 +117,16 @@ class Operator(ABC):
         picks = np.zeros((self.size, len(index)))
         picks[np.asarray(index), np.arange(len(index))] = 1.0
         return np.ascontiguousarray(self.apply(picks).T)
+
+    def between(self, left: Index, right: Index) -> Array:
+        """Return the entries between some items and others, dense, a strip of rows at a time."""
+        if len(right) < len(left):
+            return np.ascontiguousarray(self.between(right, left).T)
+        out = np.empty((len(left), len(right)))
+        for at in range(0, len(left), _STRIP):
+            strip = slice(at, at + _STRIP)
+            out[strip] = self.rows(left[strip])[:, right]
+        return out
 
 
 class Covariance(Operator):

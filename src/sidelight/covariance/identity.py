@@ -41,6 +41,10 @@ class Identity(Covariance):
         rows[np.arange(len(index)), index] = 1.0
         return rows
 
+    def between(self, left: Index, right: Index) -> Array:
+        """Return 1 for an item and itself."""
+        return np.equal.outer(np.asarray(left), np.asarray(right)).astype(np.float64)
+
     def cross(self, new: int) -> Independent:
         """Place ``new`` items, independent of all others."""
         return Independent(whole(new, "new"), self.size)

@@ -111,6 +111,10 @@ class Sum(Covariance):
         """Say who carries ``(C @ weights)[item]``, by whatever part."""
         return _merged(self.weights, [part.carriers(item, weights) for part in self.parts])
 
+    def between(self, left: Index, right: Index) -> Array:
+        """Return the covariances between some items and others."""
+        return self._total(lambda part: part.between(left, right))
+
     def rough_rows(self, index: Index) -> NDArray[np.float32]:
         """Return ``C[index]`` in single precision."""
         index = picked(index, self.size)

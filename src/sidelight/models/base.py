@@ -19,7 +19,7 @@ from sidelight.models.explanation import Explanation, Labels, explanation
 from sidelight.models.inputs import check_entries, check_pairs, find_id, whole
 from sidelight.models.means import MeanFunction, check_mean, fit_mean
 from sidelight.models.ranking import Ranking
-from sidelight.posterior import PRECISION, Calibration, Mixture, Postdata, Support
+from sidelight.posterior import PRECISION, Calibration, Mixture, Postdata, Support, around
 from sidelight.solvers import Certificate, Watch
 
 Floats = NDArray[np.float64]
@@ -322,24 +322,42 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             **self._spread(number, cols, intervals, level, new_rows),
             observed=observed[cols],
             ties=np.array([equal[value] - 1 for value in means[cols]], dtype=np.int64),
-            bounds=self._bounds(number, cols, self._rows(new_rows)),
+            bounds=self._known_bounds(number, cols, self._rows(new_rows)),
         )
+
+    def _known_bounds(self, row: int, cols: NDArray[np.int64], rows: Axis) -> Floats | None:
+        try:
+            return self._bounds(row, cols, rows)
+        except InputError:
+            return None  # the variance of a new row is not known
 
     def _spread(
         self, row: int, cols: NDArray[np.int64], intervals: str, level: float, new_rows: Any
     ) -> dict[str, Floats | None]:
         """Return standard deviations and ends of intervals for some columns of a row."""
         pairs = np.column_stack([np.full(len(cols), row), cols]).astype(np.int64)
-        if intervals == "auto":
-            cheap = hasattr(self, "postdata_") and len(self.pairs_) <= _MOST_FOR_ALL
-            intervals = "postdata" if cheap else "none"
-            intervals = intervals if self.calibration_ is None else "conformal"
-        if intervals == "none":
-            return {"stds": None, "low": None, "high": None}
-        low, high = self.predict_interval(pairs, level, intervals, new_rows=new_rows)
-        postdata = intervals == "postdata"
-        std = self._distribution().std(pairs, new_rows=new_rows) if postdata else None
+        nothing: dict[str, Floats | None] = {"stds": None, "low": None, "high": None}
+        kind = self._kind() if intervals == "auto" else intervals
+        if kind == "none":
+            return nothing
+        if kind != "postdata":
+            low, high = self.predict_interval(pairs, level, kind, new_rows=new_rows)
+            return nothing | {"low": low, "high": high}
+        try:
+            mean, std = self.predict(pairs, return_std=True, new_rows=new_rows)
+        except InputError:
+            if intervals != "auto":
+                raise
+            return nothing  # the variance of a new row is not known
+        low, high = around(mean, std, self._distribution().noise, level)
         return {"stds": std, "low": low, "high": high}
+
+    def _kind(self) -> str:
+        """Return the intervals that a ranking has unasked."""
+        if self.calibration_ is not None:
+            return "conformal"
+        cheap = hasattr(self, "postdata_") and len(self.pairs_) <= _MOST_FOR_ALL
+        return "postdata" if cheap else "none"
 
     def explain(
         self,

@@ -29,6 +29,7 @@ from sidelight.problem import Problem
 from sidelight.solvers import Watch
 
 LEARN = ("none", "rows", "cols", "both")
+_NOTHING = 1e-20  # of the values' square, which is rounding
 _SEED = 0  # of the random signs that estimate traces
 _FIRST = 0.3  # of the values' mean square, the noise that learning starts from
 
@@ -81,6 +82,11 @@ class GaussianModel(PairModel):
     def _settle(self, pairs: Pairs, values: Floats, weights: Floats) -> None:
         """Learn the noise, and the covariances' parameters that are asked for."""
         size = float(np.mean(values**2))
+        if size <= _NOTHING * float(np.max(self.values_**2, initial=0.0)):
+            raise InputError(
+                "the mean function leaves nothing of the values to learn from",
+                remedy="give sigma2 a number, and leave learn out",
+            )
         first = _FIRST * size if self.sigma2 == "learn" else float(self.sigma2)
         start = Setting(max(first, np.finfo(float).tiny), self.row_cov_, self.col_cov_)
         sides = {"none": (), "rows": ("row",), "cols": ("col",), "both": ("row", "col")}

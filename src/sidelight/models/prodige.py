@@ -90,7 +90,8 @@ class ProDiGe(SpreadModel):
         return super()._table(index, rows, cols) + self.intercept_
 
     def _mean_parts(self, row: int, col: int, rows: Axis, cols: Axis) -> dict[str, float]:
-        return super()._mean_parts(row, col, rows, cols) | {"intercept": float(self.intercept_)}
+        parts: dict[str, float] = super()._mean_parts(row, col, rows, cols)
+        return parts | {"intercept": float(self.intercept_)}
 
     def _settings(self) -> dict[str, Any]:
         return {"intercept": self.intercept_, "classes": self.classes_.tolist()}

@@ -7,7 +7,7 @@ from sidelight.posterior.evidence import Constrained, Evidence, MeanSolver, Sett
 from sidelight.posterior.explain import Support, factor_support, mean_support, spread_support
 from sidelight.posterior.learning import Learnt, Prior, learn
 from sidelight.posterior.mixture import Mixture
-from sidelight.posterior.postdata import PRECISION, Postdata
+from sidelight.posterior.postdata import PRECISION, Postdata, around
 
 __all__ = [
     "PRECISION",
@@ -25,6 +25,7 @@ __all__ = [
     "RowGroups",
     "Setting",
     "Support",
+    "around",
     "factor_support",
     "learn",
     "mean_support",

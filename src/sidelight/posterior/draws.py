@@ -24,14 +24,16 @@ def prior_draws(query: Query, count: int, rng: np.random.Generator) -> Floats:
     pairs = query.pairs[:, ::-1] if turned else query.pairs
     long, short = (cols, rows) if turned else (rows, cols)
     pattern = Pattern(pairs, (long.size, short.size))
-    step = max(_NUMBERS // max((long.root_size + long.size) * count + short.size, 1), 1)
+    step = max(_NUMBERS // max(long.root_size + long.size, 1), 1)  # columns of E for all draws
     out = np.zeros((len(query), count))
-    for at in range(0, short.root_size, step):
-        width = min(step, short.root_size - at)
-        picks = np.eye(short.root_size, width, -at)
+    width = max(step // count, 1)
+    for at in range(0, short.root_size, width):
+        picks = np.eye(short.root_size, min(width, short.root_size - at), -at)
         right = short.root(picks)
-        noise = rng.standard_normal((long.root_size, width * count))
-        left = long.root(noise).reshape(long.size, width, count)
-        for k in range(count):
-            out[pattern.order, k] += pattern.product(left[:, :, k], right)
+        for first in range(0, count, step):
+            some = min(step, count - first)
+            noise = rng.standard_normal((long.root_size, picks.shape[1] * some))
+            left = long.root(noise).reshape(long.size, picks.shape[1], some)
+            for k in range(some):
+                out[pattern.order, first + k] += pattern.product(left[:, :, k], right)
     return out

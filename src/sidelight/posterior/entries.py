@@ -12,6 +12,8 @@ from sidelight.covariance import Axis, Covariance
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_STRIP = 512  # pairs worked with at a time
+
 
 @dataclass(frozen=True, eq=False)
 class Entries:
@@ -53,16 +55,26 @@ class Query:
 
     def covariance(self) -> Floats:
         """Return the prior covariance between the pairs."""
-        (rows, at_row), (cols, at_col) = self._items()
-        between = self.rows.between(rows, rows)[np.ix_(at_row, at_row)]
-        return np.asarray(between * self.cols.between(cols, cols)[np.ix_(at_col, at_col)])
+        return self._with(self.pairs)
 
     def cross(self, entries: Ints) -> Floats:
         """Return the prior covariance of entries with the pairs: entries by pairs."""
-        (rows, at_row), (cols, at_col) = self._items()
-        out = self.rows.rows(rows).T[entries[:, 0]][:, at_row]
-        out *= self.cols.rows(cols).T[entries[:, 1]][:, at_col]
-        return np.asarray(out)
+        return self._with(entries)
+
+    def _with(self, others: Ints) -> Floats:
+        """Return the prior covariance of other pairs with these, in strips."""
+        sides = []
+        for axis, k in ((self.rows, 0), (self.cols, 1)):
+            mine, at = np.unique(self.pairs[:, k], return_inverse=True)
+            theirs, at_theirs = np.unique(others[:, k], return_inverse=True)
+            sides.append((axis.between(theirs, mine), at_theirs, at))
+        (C, at_row, row), (H, at_col, col) = sides
+        out = np.empty((len(others), len(self.pairs)))
+        for start in range(0, len(others), _STRIP):
+            strip = slice(start, start + _STRIP)
+            out[strip] = C[np.ix_(at_row[strip], row)]
+            out[strip] *= H[np.ix_(at_col[strip], col)]
+        return out
 
     def _items(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
         rows, at_row = np.unique(self.pairs[:, 0], return_inverse=True)

@@ -41,8 +41,11 @@ Ints = NDArray[np.int64]
 
 FEW = 1500  # entries up to which the slope is exact
 _SIGNS = 16  # random signs for each entry: an error of a quarter of the parameters' own
-_STEPS = 200  # of Lanczos' method at most
-_SETTLED = 1e-8  # relative residual
+_STEPS, _LOOK = 300, 10  # of Lanczos' method at most, and between looks at what has come out
+_SETTLED = 1e-4  # relative residual of the random signs' solutions
+_EXACT = 1e-8  # and of the values'
+_LEAST = 1e-12  # of the noise that learning starts from
+_MOST = 1000  # products to get there
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,7 @@ class Setting:
         """Return the interval in which each parameter may be."""
         sides = (("row", self.row_cov), ("col", self.col_cov))
         found = {f"{s}.{name}": r for s, cov in sides for name, r in cov.ranges().items()}
-        return found | {"sigma2": (1e-12, np.inf)}
+        return found | {"sigma2": (_LEAST * self.sigma2, np.inf)}
 
     def having(self, values: Mapping[str, float]) -> Setting:
         """Return it with some parameters changed."""
@@ -154,7 +157,7 @@ class Evidence:
     ) -> None:
         self.pattern = Pattern(pairs, shape)
         self.y, self.weights = y[self.pattern.order], weights[self.pattern.order]
-        self._mean = mean
+        self._mean, self.settled = mean, True  # whether all linear systems were solved
         self._signs = rng.choice([-1.0, 1.0], (len(y), _SIGNS)) if len(y) > FEW else None
 
     @property
@@ -165,6 +168,12 @@ class Evidence:
     def at(self, setting: Setting, names: list[str]) -> Point:
         """Return the cost, and its slope by the parameters named."""
         return self._exact(setting, names) if self._signs is None else self._drawn(setting, names)
+
+    def _solve(self, times: Callable[..., Floats], right: Floats, tol: float) -> Floats:
+        length = float(np.max(np.linalg.norm(right, axis=0)))
+        found, steps = block_cg(times, right, tol * length, _MOST)
+        self.settled = self.settled and steps < _MOST
+        return found
 
     def _changes(self, setting: Setting, names: list[str]) -> list[tuple[Any, Any]]:
         """Return dC of the rows or of the columns for each name; neither is the noise."""
@@ -226,9 +235,9 @@ class Evidence:
 
         signs = self._signs
         assert signs is not None
-        solved, logs = lanczos(times, signs)
-        goal = _SETTLED * float(np.linalg.norm(self.y / root[:, 0]))
-        alpha = (block_cg(times, self.y[:, None] / root, goal)[0] / root)[:, 0]
+        logs = log_forms(times, signs)
+        solved = self._solve(times, signs, _SETTLED)
+        alpha = (self._solve(times, self.y[:, None] / root, _EXACT) / root)[:, 0]
         mean = Free(self.y, alpha, change) if self._mean is None else self._mean(setting)
         changes, moved, slopes = self._changes(setting, names), [], []
         for rows, cols in changes:
@@ -240,8 +249,7 @@ class Evidence:
             slopes.append(0.5 * float(np.mean(np.sum(solved * images[:, :-1] / root, axis=0))))
             moved.append(images[:, -1])
         pulled = np.column_stack(moved) / root if moved else np.zeros((len(root), 0))
-        length = float(np.max(np.linalg.norm(pulled, axis=0), initial=0.0))
-        found = block_cg(times, pulled, 1e-4 * length)[0] if moved else pulled
+        found = self._solve(times, pulled, _SETTLED) if moved else pulled
         information = 0.5 * pulled.T @ found
         return Point(
             mean.value + float(np.sum(np.log(root))) + 0.5 * float(np.mean(logs)),
@@ -250,32 +258,33 @@ class Evidence:
         )
 
 
-def lanczos(times: Callable[[Floats], Floats], Z: Floats) -> tuple[Floats, Floats]:
-    """Return ``A^-1 Z`` and ``z' log(A) z`` for every column z, for a positive definite ``A``.
+def log_forms(times: Callable[[Floats], Floats], Z: Floats) -> Floats:
+    """Return ``z' log(A) z`` for every column z, for ``A`` with eigenvalues of 1 and more.
 
-    Each column has its own Krylov space, kept orthogonal; all take their products together.
+    Lanczos' method, each column in its own Krylov space. Nothing is kept but the last two vectors:
+    what rounding makes of that repeats eigenvalues and splits their weights, and leaves the sum.
     """
     length = np.linalg.norm(Z, axis=0)
-    basis = [Z / length]
+    here, before, size = Z / length, np.zeros_like(Z), np.zeros(Z.shape[1])
     diagonal: list[Floats] = []
     beside: list[Floats] = []
-    for step in range(min(_STEPS, len(Z))):
-        image = times(basis[-1])
-        diagonal.append(np.sum(basis[-1] * image, axis=0))
-        for _ in range(2):
-            for each in basis:
-                image -= each * np.sum(each * image, axis=0)
+    found = np.zeros(Z.shape[1])
+    for step in range(1, min(_STEPS, len(Z)) + 1):
+        image = times(here) - before * size
+        diagonal.append(np.sum(here * image, axis=0))
+        image -= here * diagonal[-1]
         size = np.linalg.norm(image, axis=0)
-        small = _tridiagonal(diagonal, beside)
-        first = np.linalg.solve(small, np.eye(step + 1)[:, :1])[:, :, 0]
-        if step + 1 == len(Z) or np.max(size * np.abs(first[:, -1])) <= 1e-6:
-            break
+        ended = bool(np.max(size) <= 1e-12 * np.max(diagonal[-1]))
+        if step % _LOOK == 0 or ended or step == min(_STEPS, len(Z)):
+            values, vectors = np.linalg.eigh(_tridiagonal(diagonal, beside))
+            logs = np.log(np.maximum(values, 1.0))
+            latest = np.sum(vectors[:, 0, :] ** 2 * logs, axis=1) * length**2
+            if ended or np.max(np.abs(latest - found)) <= 1e-6 * np.max(np.abs(latest)):
+                return np.asarray(latest)
+            found = latest
         beside.append(size)
-        basis.append(image / size)
-    solved = np.einsum("kls,sk->ls", np.array(basis), first) * length
-    values, vectors = np.linalg.eigh(small)
-    logs = np.sum(vectors[:, 0, :] ** 2 * np.log(np.maximum(values, 1e-300)), axis=1) * length**2
-    return solved, logs
+        before, here = here, image / np.maximum(size, 1e-300)
+    return found
 
 
 def _tridiagonal(diagonal: list[Floats], beside: list[Floats]) -> Floats:
@@ -292,4 +301,4 @@ def _tridiagonal(diagonal: list[Floats], beside: list[Floats]) -> Floats:
 def _block(operator: Any, items: Any) -> Floats:
     """Return a covariance, or its slope, between items that may repeat."""
     used, place = np.unique(items, return_inverse=True)
-    return np.asarray(operator.rows(used)[:, used][np.ix_(place, place)])
+    return np.asarray(operator.between(used, used)[np.ix_(place, place)])

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from sidelight.posterior.blocks import block_cg
 from sidelight.posterior.entries import Entries
 from sidelight.posterior.kept import Kept, norm
 from sidelight.posterior.precondition import Split, pivots
-from sidelight.posterior.systems import System, factor
+from sidelight.posterior.systems import System, factor, solve_by
 from sidelight.problem import Pattern, Product, Sampling, dense_product, gram_product
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Solved = tuple[Floats, Floats, Floats]  # the solution, what is left, a bound of its lengths
+Solved = tuple[Floats, Floats, Floats, float]  # solution, what is left, its lengths, the loss
+Image = tuple[Floats, float, float]
 
 FEW = 5000  # entries up to which a factor is cheaper
 _SEED = 0  # of the start that bounds a norm
@@ -51,6 +51,8 @@ class Iterative(System):
         self._place = np.column_stack([place for _, place in sides])
         covs = entries.row_cov, entries.col_cov
         self._kept = [Kept(cov, items) for cov, (items, _) in zip(covs, sides, strict=True)]
+        repeats = np.unique(entries.pairs, axis=0, return_counts=True)[1]
+        self._often = float(np.sqrt(repeats.max(initial=1)))  # the norm of reading cells off
 
     def _pairs(self) -> Ints:
         return self._entries.pairs
@@ -64,40 +66,50 @@ class Iterative(System):
         """Return ``K^-1 right`` and the residual, and note how large it is at most."""
         units = np.sqrt(np.maximum(scale, np.finfo(float).tiny))
         scaled = right / self._root[:, None] / units
-        found, left = np.zeros_like(scaled), np.zeros_like(scaled)
+        found, left, loss = np.zeros_like(scaled), np.zeros_like(scaled), 0.0
         tail = _FIRST * self._tol
         for _ in range(_ROUNDS):
-            near = self._near(scaled, tail)
+            near = self._near(scaled, found, tail)
             here = near.entries
-            start, left[:] = found[here], 0.0
-            found[here], left[here], sizes = self._inside(near, scaled[here], start)
+            start, found[:], left[:] = found[here], 0.0, 0.0
+            found[here], left[here], sizes, loss = self._inside(near, scaled[here], start)
             sizes = np.hypot(sizes, self._outside(near, found, scaled))
             if sizes.max(initial=0.0) <= self._tol or near.everything:
                 break
             tail /= 10
-        self._note(sizes, np.linalg.norm(scaled, axis=0))
+        self._note(sizes, np.linalg.norm(scaled, axis=0), loss)
         return found * units / self._root[:, None], left * units * self._root[:, None]
 
-    def _note(self, sizes: Floats, lengths: Floats) -> None:
+    def _note(self, sizes: Floats, lengths: Floats, loss: float) -> None:
         """Keep the largest relative residual, and the error of a variance that it allows."""
         relative = np.divide(sizes, lengths, where=lengths > 0, out=np.zeros_like(sizes))
         self.residual = max(self.residual, float(relative.max(initial=0.0)))
-        self.error = max(self.error, float(sizes.max(initial=0.0)) ** 2)
+        self.error = max(self.error, float(sizes.max(initial=0.0)) ** 2 + loss)
 
-    def _near(self, scaled: Floats, tail: float) -> _Near:
-        """Choose the items that hold all but ``tail`` of every column, on the better axis."""
+    def _near(self, scaled: Floats, found: Floats, tail: float) -> _Near:
+        """Choose the items that hold all but ``tail`` of every column, on the better axis.
+
+        Beside the right side counts what a solution found before sends to them, about.
+        """
         energy = np.max(scaled**2, axis=1)
-        found = []
+        sent = np.max((found / self._root[:, None]) ** 2, axis=1)
+        choices = []
         for axis in (0, 1):
-            share = np.bincount(self._place[:, axis], energy, self._kept[axis].size)
-            kept = ~_dropped(np.sqrt(share), tail)
-            found.append(_Near(axis, kept, np.flatnonzero(kept[self._place[:, axis]])))
-        return min(found, key=lambda near: len(near.entries))
+            kept, size = self._kept[axis], self._kept[axis].size
+            share = np.bincount(self._place[:, axis], energy, size)
+            sources = np.bincount(self._place[:, axis], sent, size)
+            items = np.flatnonzero(sources)
+            if len(items):
+                reach = kept.between(items, np.arange(size)).astype(np.float64) ** 2
+                share += sources[items] @ reach * (self._norms[1 - axis] / self._root.min()) ** 2
+            chosen = ~_dropped(np.sqrt(share), tail)
+            choices.append(_Near(axis, chosen, np.flatnonzero(chosen[self._place[:, axis]])))
+        return min(choices, key=lambda near: len(near.entries))
 
     def _inside(self, near: _Near, right: Floats, start: Floats) -> Solved:
         """Solve on some entries, from a start."""
         if len(near.entries) == 0:
-            return right.copy(), right.copy(), np.zeros(right.shape[1])
+            return right.copy(), right.copy(), np.zeros(right.shape[1]), 0.0
         axes = near.axis, 1 - near.axis
         root = self._root[near.entries]
         items = [np.unique(self._place[near.entries, k], return_inverse=True) for k in axes]
@@ -116,7 +128,7 @@ class Iterative(System):
         pattern = Pattern(np.column_stack([at, other]), (len(C), len(H)))
         product = dense_product(pattern, C, H)
         if isinstance(product, Sampling):
-            local = _Fading(pattern, product, root, self._norms[axes[1]])
+            local = _Fading(pattern, product, root, self._norms[axes[1]] * self._often)
             return _solved(local, right, start, self._tol)
         return _solved(
             _Plain(pattern, product, root), right, start, self._tol, _split(C, H, at, other, root)
@@ -138,7 +150,8 @@ class Iterative(System):
         outside = ~near.kept[self._place[:, near.axis]]
         root = float(self._root[outside].min(initial=np.inf))
         own = np.linalg.norm(scaled[outside], axis=0)
-        return np.asarray(own + self._norms[1 - near.axis] / root * np.sqrt(sent))
+        reading = self._norms[1 - near.axis] * self._often
+        return np.asarray(own + reading / root * np.sqrt(sent))
 
 
 class _Near:
@@ -155,11 +168,11 @@ class _Plain:
     def __init__(self, pattern: Pattern, product: Product, root: Floats) -> None:
         self._order, self._product, self._root = pattern.order, product, root[:, None]
 
-    def times(self, X: Floats, scale: Floats | None, slack: float) -> tuple[Floats, float]:
+    def times(self, X: Floats, scale: Floats | None, slack: float) -> Image:
         """Multiply by it; nothing is left out."""
         out = np.empty_like(X)
         out[self._order] = self._product((X / self._root)[self._order])
-        return np.asarray(X + out / self._root), 0.0
+        return np.asarray(X + out / self._root), 0.0, 0.0
 
 
 class _Fading:
@@ -170,13 +183,17 @@ class _Fading:
     """
 
     def __init__(self, pattern: Pattern, product: Sampling, root: Floats, norm: float) -> None:
-        self._order, self._product, self._root = pattern.order, product, root[pattern.order, None]
+        self._order, self._rows, self._product = pattern.order, pattern.rows, product
+        self._root = root[pattern.order, None]
         rows = range(pattern.shape[0])
         least = [self._root[pattern.entries(m)].min(initial=np.inf) for m in rows]
         self._spread = norm / np.array(least)
 
-    def times(self, X: Floats, scale: Floats | None, slack: float) -> tuple[Floats, float]:
-        """Multiply by it; return a bound of what was left out of ``(.) @ scale`` too."""
+    def times(self, X: Floats, scale: Floats | None, slack: float) -> Image:
+        """Multiply by it.
+
+        Returns a bound of what was left out of ``(.) @ scale`` too, and of its product with ``X``.
+        """
         share = slack / np.sqrt(len(self._spread))
         least = share / np.maximum(
             self._spread, 1e-300
@@ -184,7 +201,9 @@ class _Fading:
         image, left = self._product.times(X[self._order] / self._root, scale, least)
         out = X.copy()
         out[self._order] += image / self._root
-        return out, float(np.linalg.norm(left * self._spread))
+        skipped = float(np.linalg.norm(left * self._spread))
+        there = X[self._order][left[self._rows] > 0]
+        return out, skipped, skipped * float(np.linalg.norm(there, axis=0).max(initial=0.0))
 
 
 def _solved(
@@ -203,9 +222,9 @@ def _solved(
     def squeezed(X: Floats, scale: Floats) -> Floats:
         return split(system.times(split(X), scale, 0.0)[0])  # type: ignore[misc]
 
-    found, left, skipped = start.copy(), right, 0.0
+    found, left, skipped, loss = start.copy(), right, 0.0, 0.0
     if start.any():
-        image, skipped = system.times(start, None, slack)
+        image, skipped, loss = system.times(start, None, slack)
         left = right - image
     for _ in range(_ROUNDS):
         sizes = np.hypot(np.linalg.norm(left, axis=0), skipped)
@@ -215,9 +234,9 @@ def _solved(
             found += block_cg(times, left, 0.4 * tol)[0]
         else:
             found += split(block_cg(squeezed, split(left), 0.4 * tol)[0])
-        image, skipped = system.times(found, None, slack)
+        image, skipped, loss = system.times(found, None, slack)
         left = right - image
-    return found, left, np.hypot(np.linalg.norm(left, axis=0), skipped)
+    return found, left, np.hypot(np.linalg.norm(left, axis=0), skipped), loss
 
 
 def _split(C: Floats, H: Floats, at: Ints, other: Ints, root: Floats) -> Split | None:
@@ -235,9 +254,9 @@ def _directly(C: Floats, root: Floats, right: Floats) -> Solved:
     """Solve ``(I + D^-1/2 C D^-1/2) X = right`` by Cholesky's factor."""
     C = np.asarray(C / np.outer(root, root), dtype=np.float64)
     C[np.diag_indices_from(C)] += 1.0
-    found = sl.cho_solve((factor(C.copy()), True), right, check_finite=False)
+    found = solve_by(factor(C.copy()), right)
     left = right - C @ found
-    return found, left, np.linalg.norm(left, axis=0)
+    return found, left, np.linalg.norm(left, axis=0), 0.0
 
 
 def _dropped(sizes: Floats, slack: float) -> NDArray[np.bool_]:

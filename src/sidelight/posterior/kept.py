@@ -53,7 +53,7 @@ class Kept:
     def between(self, left: Ints, right: Ints) -> NDArray[Any]:
         """Return ``C(left, right)``."""
         if self._rows is None:
-            return np.ascontiguousarray(self._work(self.items[left])[:, self.items[right]])
+            return self.cov.between(self.items[left], self.items[right])
         self._work_out(left)
         return self._rows[np.ix_(left, right)]
 

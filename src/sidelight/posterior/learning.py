@@ -24,6 +24,7 @@ Floats = NDArray[np.float64]
 _ROUNDS, _HALVINGS = 60, 12
 _LONGEST = 1.5  # of a step, in logarithms
 _EXACT, _ROUGH = 1e-9, 1e-5  # decrements at which the cost is at its minimum
+_VAGUE = 10.0  # error of a logarithm beyond which a parameter is not known
 _NOISE = 1e-3  # decrement of a step that is small beside the parameters' own errors
 
 
@@ -73,7 +74,8 @@ class Learnt:
     """What was learnt.
 
     ``values`` are the parameters, ``errors`` the standard deviations of their logarithms in the
-    posterior: relative errors. ``correlation`` is in the order of ``values``.
+    posterior: relative errors, and 0 for a parameter that only its range holds. ``correlation`` is
+    in the order of ``values``.
     """
 
     values: dict[str, float]
@@ -113,8 +115,9 @@ def learn(
     known = start.parameters()
     names = [name for name in names if known[name] > 0]
     ranges = start.ranges()
-    low, high = (np.log([ranges[name][k] for name in names]) for k in (0, 1))
     centre = np.log([known[name] for name in names])
+    low = np.minimum(np.log([ranges[name][0] for name in names]), centre)
+    high = np.maximum(np.log([ranges[name][1] for name in names]), centre)
     search = _Search(evidence, start, names, prior, centre, low, high)
     return search.run(_EXACT if evidence.exact else _ROUGH)
 
@@ -148,15 +151,26 @@ class _Search:
                     break
                 (logs, here), rounds = found, rounds + 1
             if decrement <= _NOISE:
-                status = "settled"
+                status = self._settled(logs)
         except KeyboardInterrupt:
             status = "stopped: interrupted"
         return self._setting(logs), self._learnt(logs, here, rounds, status)
 
+    def _settled(self, logs: Floats) -> str:
+        ends = zip(self._names, (logs <= self._low) | (logs >= self._high), strict=True)
+        at_end = [name for name, there in ends if there]
+        if not self._evidence.settled:
+            return "stopped: the linear systems did not settle"
+        return f"settled, at the end of the range of {', '.join(at_end)}" if at_end else "settled"
+
+    def _held(self, here: Point, logs: Floats) -> NDArray[np.bool_]:
+        """Say which parameters only their range holds."""
+        below, above = logs <= self._low, logs >= self._high
+        return np.asarray((below & (here.slope > 0)) | (above & (here.slope < 0)))
+
     def _step(self, here: Point, logs: Floats) -> tuple[Floats, float]:
         """Return Newton's step among the parameters that are not held by their range."""
-        held = ((logs <= self._low) & (here.slope > 0)) | ((logs >= self._high) & (here.slope < 0))
-        free = np.flatnonzero(~held)
+        free = np.flatnonzero(~self._held(here, logs))
         step = np.zeros(len(logs))
         if len(free):
             curved = here.information[np.ix_(free, free)] + 1e-10 * np.eye(len(free))
@@ -174,8 +188,13 @@ class _Search:
         return None
 
     def _learnt(self, logs: Floats, here: Point, rounds: int, status: str) -> Learnt:
-        spread = np.linalg.pinv(here.information)
+        spread, free = np.zeros_like(here.information), np.flatnonzero(~self._held(here, logs))
+        block = np.ix_(free, free)
+        spread[block] = np.linalg.pinv(here.information[block])
         errors = np.sqrt(np.maximum(spread.diagonal(), 0.0))
+        vague = [name for name, error in zip(self._names, errors, strict=True) if error > _VAGUE]
+        if vague:
+            status += f"; the entries do not determine {', '.join(vague)}"
         scale = np.where(errors > 0, errors, 1.0)
         correlation = spread / np.outer(scale, scale)
         return Learnt(

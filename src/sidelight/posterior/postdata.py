@@ -55,7 +55,9 @@ class Postdata:
     Attributes
     ----------
     residual
-        The largest relative residual of all linear systems solved so far.
+        The largest relative residual of all linear systems solved so far. It is relative to the
+        pair's covariance with the entries: where they say little of a pair, a large one does no
+        harm, and ``error`` is what counts.
     error
         A bound on the error of all variances so far, relative to the prior's.
     """
@@ -87,6 +89,8 @@ class Postdata:
     def cov(self, pairs: ArrayLike, *, new_rows: Any = None, new_cols: Any = None) -> Floats:
         """Return the covariance between the latent values of pairs (row, column)."""
         query = self._query(pairs, new_rows, new_cols)
+        if not len(query):
+            return np.zeros((0, 0))
         return query.covariance() - self._solver(len(query)).explained(query)
 
     def sample(
@@ -105,6 +109,8 @@ class Postdata:
         """
         query = self._query(pairs, new_rows, new_cols)
         rng, known = np.random.default_rng(random_state), len(self._entries)
+        if n == 0 or not len(query):
+            return np.zeros((n, len(query)))
         both = Query(np.vstack([self._entries.pairs, query.pairs]), query.rows, query.cols)
         drawn = prior_draws(both, n, rng)
         noise = rng.standard_normal((known, n)) * np.sqrt(self._entries.noise)[:, None]
@@ -174,7 +180,9 @@ class Postdata:
         size = len(self._entries)
         many = size <= _MOST and asked >= _MANY * size
         if self._system is None or (many and isinstance(self._system, Iterative)):
-            self._system = self._chosen(size <= FEW or many)
+            before, self._system = self._system, self._chosen(size <= FEW or many)
+            if before is not None:
+                self._system.residual, self._system.error = before.residual, before.error
         return self._system
 
     def _chosen(self, factored: bool) -> System:
@@ -188,9 +196,14 @@ class Postdata:
 def ends(
     postdata: Any, pairs: ArrayLike, level: float, noise: bool, new: dict[str, Any]
 ) -> tuple[Floats, Floats]:
-    """Return the ends of central normal intervals around the mean."""
+    """Return the ends of central normal intervals around the mean of pairs."""
+    mean, std = postdata.mean(pairs, **new), postdata.std(pairs, **new)
+    return around(mean, std, noise * postdata.noise, level)
+
+
+def around(mean: Floats, std: Floats, noise: float, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of central normal intervals with a variance of noise in them."""
     if not 0 < level < 1:
         raise InputError(f"level is {level!r}", remedy="choose a probability between 0 and 1")
-    mean, std = postdata.mean(pairs, **new), postdata.std(pairs, **new)
-    half = float(ndtri((1 + level) / 2)) * np.sqrt(std**2 + noise * postdata.noise)
+    half = float(ndtri((1 + level) / 2)) * np.sqrt(std**2 + noise)
     return mean - half, mean + half

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from sidelight.covariance import Axis
+from sidelight.errors import InputError
 from sidelight.posterior.entries import Entries, Query
 
 Floats = NDArray[np.float64]
@@ -27,7 +28,7 @@ class System(ABC):
     """``K``, ready to be solved with.
 
     With ``X`` near ``K^-1 k`` and the residual ``R = k - K X``, the symmetric ``k'X + X'R`` misses
-    ``k' K^-1 k`` by ``R' K^-1 R`` alone: the square of the residual, never too much.
+    ``k' K^-1 k`` by ``R' K^-1 R`` alone: by the square of the residual.
     """
 
     residual = 0.0  # the largest relative residual of all solutions so far
@@ -65,15 +66,16 @@ class Factored(System):
     def __init__(self, entries: Entries) -> None:
         self._entries = entries
         pairs = entries.pairs
-        query = Query(pairs, *_axes(entries))
-        self._factor = factor(query.covariance() + np.diag(entries.noise))
+        K = Query(pairs, *_axes(entries)).covariance()
+        K[np.diag_indices_from(K)] += entries.noise
+        self._factor = factor(K)
 
     def _pairs(self) -> Ints:
         return self._entries.pairs
 
     def solve(self, right: Floats, scale: Floats) -> tuple[Floats, Floats]:
         """Return ``K^-1 right``; nothing is left."""
-        found = sl.cho_solve((self._factor, True), right, check_finite=False)
+        found = solve_by(self._factor, right)
         return np.asarray(found), np.zeros_like(right)
 
     def explained(self, query: Query) -> Floats:
@@ -89,7 +91,7 @@ class Factored(System):
         cross = query.cross(self._entries.pairs)
         return np.asarray(
             sl.solve_triangular(
-                self._factor, cross, lower=True, overwrite_b=True, check_finite=False
+                self._factor.T, cross, trans="T", overwrite_b=True, check_finite=False
             )
         )
 
@@ -107,8 +109,7 @@ def factor(K: Floats) -> Floats:
     size = len(K)
     for at in range(0, size, _BLOCK):
         stop = min(at + _BLOCK, size)
-        with threadpool_limits(1):
-            K[at:stop, at:stop] = sl.cholesky(K[at:stop, at:stop], lower=True, check_finite=False)
+        K[at:stop, at:stop] = _small_factor(K[at:stop, at:stop])
         below = sl.solve_triangular(
             K[at:stop, at:stop], K[stop:, at:stop].T, lower=True, check_finite=False
         ).T
@@ -116,6 +117,22 @@ def factor(K: Floats) -> Floats:
         for j in range(stop, size, _BLOCK):
             K[j:, j : j + _BLOCK] -= below[j - stop :] @ below[j - stop : j - stop + _BLOCK].T
     return K
+
+
+def solve_by(lower: Floats, right: Floats) -> Floats:
+    """Solve with a factor; turned over, its memory is in the order that spares a copy."""
+    return np.asarray(sl.cho_solve((lower.T, False), right, check_finite=False))
+
+
+def _small_factor(K: Floats) -> Floats:
+    try:
+        with threadpool_limits(1):
+            return np.asarray(sl.cholesky(K, lower=True, check_finite=False))
+    except sl.LinAlgError:
+        raise InputError(
+            "the noise is too small beside the covariances: rounding makes the system singular",
+            remedy="give a larger sigma2, or smaller sample weights",
+        ) from None
 
 
 def _axes(entries: Entries) -> tuple[Axis, Axis]:

@@ -5,19 +5,21 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg as sl
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from sidelight.covariance import Covariance, Sum
+from sidelight.errors import InputError
 from sidelight.posterior.entries import Entries, Query
-from sidelight.posterior.systems import System, factor
+from sidelight.posterior.systems import System, factor, solve_by
 from sidelight.problem import Pattern
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _ITEMS = 1000  # items of a dense covariance up to which its root is worked out to count features
+_NUMBERS = 2**24  # numbers in passing
+_LARGEST = 1e13  # of the precision beside the prior's, 1: beyond, rounding decides
 _CHEAP = ("linear", "cosine")  # kernels whose root is at hand
 
 
@@ -27,6 +29,11 @@ def features(cov: Covariance) -> float:
         return sum(features(part) for part in cov.parts)
     at_hand = cov.size <= _ITEMS or getattr(cov, "kernel", None) in _CHEAP
     return cov.root_size if at_hand else np.inf
+
+
+def _products(g: Floats, h: Floats) -> Floats:
+    """Return ``g (x) h`` row by row."""
+    return (g[:, :, None] * h[:, None, :]).reshape(len(g), -1)
 
 
 class Weights(System):
@@ -43,13 +50,18 @@ class Weights(System):
             cov.root(np.eye(cov.root_size)) for cov in (entries.row_cov, entries.col_cov)
         ]
         G, H = self._roots
-        rows, cols = entries.pairs.T
-        weighted = sp.csr_array((1 / entries.noise, (rows, cols)), shape=(len(G), len(H)))
-        squares = np.einsum("nc,nd->ncd", H, H).reshape(len(H), -1)
-        summed = np.einsum("ma,mb->mab", G, G).reshape(len(G), -1).T @ (weighted @ squares)
-        a, b = G.shape[1], H.shape[1]
-        A = summed.reshape(a, a, b, b).transpose(0, 2, 1, 3).reshape(a * b, a * b)
-        A[np.diag_indices_from(A)] += 1.0
+        A = np.eye(G.shape[1] * H.shape[1])
+        step = max(_NUMBERS // len(A), 1)
+        for at in range(0, len(entries), step):
+            rows, cols = entries.pairs[at : at + step].T
+            features = _products(G[rows], H[cols])
+            features /= np.sqrt(entries.noise[at : at + step])[:, None]
+            A += features.T @ features
+        if A.diagonal().max() > _LARGEST:
+            raise InputError(
+                "the noise is too small beside the covariances: rounding would decide",
+                remedy="give a larger sigma2, or smaller sample weights",
+            )
         self._factor = factor(A)
 
     def _pairs(self) -> Ints:
@@ -86,12 +98,12 @@ class Weights(System):
         return self._inverse(np.eye(len(self._factor)))
 
     def _inverse(self, right: Floats) -> Floats:
-        return np.asarray(sl.cho_solve((self._factor, True), right, check_finite=False))
+        return solve_by(self._factor, right)
 
     def _features(self, query: Query) -> Floats:
         g, h = query.rows.loadings(self._roots[0]), query.cols.loadings(self._roots[1])
         rows, cols = query.pairs.T
-        return np.asarray(np.einsum("ka,kb->kab", g[rows], h[cols]).reshape(len(query), -1))
+        return _products(g[rows], h[cols])
 
     def _down(self, values: Floats) -> Floats:
         """Return the features' sums of values over the entries."""
@@ -102,7 +114,7 @@ class Weights(System):
             G.T @ np.asarray(sp.csr_array((column, (rows, cols)), shape=shape) @ H)
             for column in values.T
         ]
-        return np.stack([each.ravel() for each in sums], axis=1) if sums else np.zeros((0, 0))
+        return np.stack([each.ravel() for each in sums], axis=1)
 
     def _up(self, weights: Floats) -> Floats:
         """Return the entries' sums of the features' weights."""

@@ -98,11 +98,10 @@ def _kept(pattern: Pattern, row_cov: Any, col_cov: Any) -> Product | None:
     """Keep both covariances for the items that have entries."""
     rows, at_row = np.unique(pattern.rows, return_inverse=True)
     cols, at_col = np.unique(pattern.cols, return_inverse=True)
-    widths = len(rows) * row_cov.size + len(cols) * col_cov.size  # in passing
-    if widths > _KEEP:
+    if len(rows) ** 2 + len(cols) ** 2 > _KEEP:
         return None
     shrunk = Pattern(np.column_stack([at_row, at_col]), (len(rows), len(cols)))
-    return dense_product(shrunk, row_cov.rows(rows)[:, rows], col_cov.rows(cols)[:, cols])
+    return dense_product(shrunk, row_cov.between(rows, rows), col_cov.between(cols, cols))
 
 
 def _turned(pattern: Pattern, make: Callable[[Pattern], Product]) -> Product:
