@@ -29,6 +29,8 @@ docs: .venv/installed-docs
 bench: .venv/installed-dev
 	$(BIN)/python -m benchmarks.core
 	$(BIN)/python -m benchmarks.options
+	$(BIN)/python -m benchmarks.uncertainty
+	$(BIN)/python -m benchmarks.postdata
 	$(BIN)/python -m benchmarks.models --out benchmarks/models.jsonl
 
 # One stamp for each extra: installed anew when what it was made from has changed.

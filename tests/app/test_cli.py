@@ -347,7 +347,7 @@ class TestLearn:
         said = refusal(
             "fit", ratings, "--model", "trace", "--sigma2", "learn", "--out", tmp_path / "m"
         )
-        assert "nothing to learn from" in said
+        assert "nothing can be learnt here" in said
 
 
 class TestRank:

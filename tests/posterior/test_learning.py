@@ -195,6 +195,26 @@ def test_logarithms_by_lanczos(steep):
     np.testing.assert_allclose(logs, truth, rtol=1e-2 if steep > 1e5 else 1e-5)
 
 
+def test_preconditioned_or_not_the_cost_is_the_same(monkeypatch):
+    """Smooth kernels and little noise: a few pivots stand for most of the covariance."""
+    monkeypatch.setattr(evidence, "FEW", 0)
+    rng = np.random.default_rng(12)
+    row_cov, col_cov = (sl.Features(rng.normal(size=(n, 1)), "rbf") for n in SHAPE)
+    pairs, y, weights = table(row_cov, col_cov, 1e-3, 0.7, rng)
+    setting = Setting(1e-3, row_cov, col_cov)
+    names = list(setting.parameters())
+    drawn = Evidence(pairs, y, weights, SHAPE, None, np.random.default_rng(0))
+    assert drawn._preconditioner(setting, np.sqrt(1e-3 / drawn.weights)) is not None
+    found = drawn.at(setting, names)
+    monkeypatch.setattr(evidence, "_DENSE", 0)
+    plain = drawn.at(setting, names)
+    monkeypatch.setattr(evidence, "FEW", 10**6)
+    exact = Evidence(pairs, y, weights, SHAPE, None, rng).at(setting, names)
+    assert found.value == pytest.approx(exact.value, abs=1.0)
+    np.testing.assert_allclose(found.slope, plain.slope, rtol=2e-3)
+    assert abs(found.value - exact.value) <= abs(plain.value - exact.value) + 1e-6
+
+
 def test_what_does_not_settle_is_labelled(monkeypatch):
     """A smooth kernel and hardly any noise: the systems need more steps than are allowed."""
     monkeypatch.setattr(evidence, "FEW", 0)
@@ -281,9 +301,11 @@ def test_refusals():
         sl.KPMF(n_factors=1, sigma2="learn"),
         sl.ConstrainedMVGP(sigma2="learn", unobserved_weight=0.1),
     ):
-        with pytest.raises(sl.InputError, match="nothing to learn from"):
+        with pytest.raises(sl.InputError, match="nothing can be learnt here"):
             made.fit(pairs, np.arange(6.0))
     with pytest.raises(sl.InputError, match="learn is 'all'"):
         sl.MVGP(learn="all").fit(pairs, np.arange(6.0))
     with pytest.raises(sl.InputError, match="sigma2 is 'some'"):
         sl.MVGP(sigma2="some").fit(pairs, np.arange(6.0))
+    with pytest.raises(sl.InputError, match="no covariance there has a parameter"):
+        sl.MVGP(sigma2="learn", learn="both").fit(pairs, np.arange(6.0))

@@ -226,7 +226,9 @@ def report(
 
 def _learnt(model: Any) -> dict[str, Any] | None:
     made = getattr(model, "learnt_", None)
-    return made and {name: getattr(made, name) for name in ("status", "values", "errors")}
+    return made and {
+        name: getattr(made, name) for name in ("status", "values", "errors", "seconds")
+    }
 
 
 def _refit(model: Any) -> dict[str, Any] | None:

@@ -100,7 +100,7 @@ def print_fit(report: dict[str, Any]) -> None:
 def _learnt(made: dict[str, Any]) -> str:
     errors = made["errors"]
     told = [f"{name} {value:.3g} (+-{errors[name]:.0%})" for name, value in made["values"].items()]
-    return f"learnt ({made['status']}): {', '.join(told)}"
+    return f"learnt in {made['seconds']:.1f} seconds ({made['status']}): {', '.join(told)}"
 
 
 def _status(made: dict[str, Any]) -> str:

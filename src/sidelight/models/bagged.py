@@ -94,6 +94,10 @@ class Bagged(PairModel):
         self.row_cov_, self.col_cov_ = first.row_cov_, first.col_cov_
         self.certificate_ = _worst([model.certificate_ for model in self.models_])
 
+    def _kind(self) -> str:
+        """Return "none": cells that were drawn as zeros are no observations of a deviation."""
+        return "none" if self.calibration_ is None else "conformal"
+
     def postdata(self, precision: float = PRECISION) -> Mixture:
         """Return the mixture of the models' postdata."""
         return Mixture([model.postdata(precision) for model in self.models_])

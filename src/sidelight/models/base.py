@@ -178,7 +178,8 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
             return self.postdata_
         except AttributeError as reason:
             raise InputError(
-                str(reason), remedy="use MVGP or ConstrainedMVGP, or calibrate for intervals"
+                str(reason),
+                remedy="use MVGP, or ConstrainedMVGP without unobserved_weight, or calibrate",
             ) from None
 
     def calibrate(
@@ -297,7 +298,7 @@ class PairModel(RegressorMixin, BaseEstimator, ABC):  # type: ignore[misc]
         intervals
             "postdata", with standard deviations, "conformal" or "none"; see ``predict_interval``.
             "auto" is conformal where the model is calibrated, else postdata where the model has
-            it and at most 20,000 entries: larger ones take seconds.
+            it and at most 20,000 entries: larger ones take seconds. A bag's are asked for.
         level
             The probability that an interval holds an observation.
         new_rows

@@ -58,8 +58,8 @@ class GaussianModel(PairModel):
                 self._check_prior()
             except AttributeError as reason:
                 raise InputError(
-                    f"there is nothing to learn from: {reason}",
-                    remedy="give sigma2 a number, and leave learn out",
+                    f"nothing can be learnt here: {reason}",
+                    remedy="learn with MVGP or ConstrainedMVGP, or give sigma2 a number",
                 ) from None
 
     def _learns(self) -> bool:
@@ -92,6 +92,11 @@ class GaussianModel(PairModel):
         sides = {"none": (), "rows": ("row",), "cols": ("col",), "both": ("row", "col")}
         wanted = (*sides[self.learn], *(("sigma2",) if self.sigma2 == "learn" else ()))
         names = [name for name in start.parameters() if name.partition(".")[0] in wanted]
+        if self.learn != "none" and all(name == "sigma2" for name in names):
+            raise InputError(
+                f"learn is {self.learn!r}, and no covariance there has a parameter",
+                remedy="leave learn out, or give a weight to learn: 1.0 * covariance",
+            )
         evidence = Evidence(
             pairs, values, weights, (self.row_cov_.size, self.col_cov_.size),
             self._mean_solver(pairs, values, weights), np.random.default_rng(_SEED),

@@ -31,8 +31,9 @@ import numpy as np
 import scipy.linalg as sl
 from numpy.typing import NDArray
 
-from sidelight.covariance import Covariance
+from sidelight.covariance import Covariance, Identity
 from sidelight.posterior.blocks import block_cg
+from sidelight.posterior.precondition import Split, split
 from sidelight.posterior.systems import factor
 from sidelight.problem import Factors, Pattern, Product, gram_product
 
@@ -45,6 +46,7 @@ _STEPS, _LOOK = 300, 10  # of Lanczos' method at most, and between looks at what
 _SETTLED = 1e-4  # relative residual of the random signs' solutions
 _EXACT = 1e-8  # and of the values'
 _LEAST = 1e-12  # of the noise that learning starts from
+_DENSE = 2**26  # numbers of dense covariances that precondition
 _MOST = 1000  # products to get there
 
 
@@ -169,11 +171,24 @@ class Evidence:
         """Return the cost, and its slope by the parameters named."""
         return self._exact(setting, names) if self._signs is None else self._drawn(setting, names)
 
-    def _solve(self, times: Callable[..., Floats], right: Floats, tol: float) -> Floats:
-        length = float(np.max(np.linalg.norm(right, axis=0)))
-        found, steps = block_cg(times, right, tol * length, _MOST)
+    def _preconditioner(self, setting: Setting, root: Floats) -> Split | None:
+        """Precondition where both covariances can be dense and neither is an identity."""
+        covs = setting.row_cov, setting.col_cov
+        sides = [np.unique(i, return_inverse=True) for i in (self.pattern.rows, self.pattern.cols)]
+        small = sum(len(items) ** 2 for items, _ in sides) <= _DENSE
+        if not small or any(isinstance(cov, Identity) for cov in covs):
+            return None
+        C, H = (cov.between(used, used) for cov, (used, _) in zip(covs, sides, strict=True))
+        return split(C, H, sides[0][1], sides[1][1], root)
+
+    def _solve(
+        self, times: Callable[..., Floats], by: Split | None, right: Floats, tol: float
+    ) -> Floats:
+        goal = tol * float(np.max(np.linalg.norm(right, axis=0)))
+        right = right if by is None else by(right)
+        found, steps = block_cg(_between(times, by), right, goal, _MOST)
         self.settled = self.settled and steps < _MOST
-        return found
+        return found if by is None else by(found)
 
     def _changes(self, setting: Setting, names: list[str]) -> list[tuple[Any, Any]]:
         """Return dC of the rows or of the columns for each name; neither is the noise."""
@@ -235,9 +250,10 @@ class Evidence:
 
         signs = self._signs
         assert signs is not None
-        logs = log_forms(times, signs)
-        solved = self._solve(times, signs, _SETTLED)
-        alpha = (self._solve(times, self.y[:, None] / root, _EXACT) / root)[:, 0]
+        by = self._preconditioner(setting, root[:, 0])
+        logs, fixed = log_forms(_between(times, by), signs), 0.0 if by is None else by.logdet
+        solved = self._solve(times, by, signs, _SETTLED)
+        alpha = (self._solve(times, by, self.y[:, None] / root, _EXACT) / root)[:, 0]
         mean = Free(self.y, alpha, change) if self._mean is None else self._mean(setting)
         changes, moved, slopes = self._changes(setting, names), [], []
         for rows, cols in changes:
@@ -249,13 +265,18 @@ class Evidence:
             slopes.append(0.5 * float(np.mean(np.sum(solved * images[:, :-1] / root, axis=0))))
             moved.append(images[:, -1])
         pulled = np.column_stack(moved) / root if moved else np.zeros((len(root), 0))
-        found = self._solve(times, pulled, _SETTLED) if moved else pulled
+        found = self._solve(times, by, pulled, _SETTLED) if moved else pulled
         information = 0.5 * pulled.T @ found
         return Point(
-            mean.value + float(np.sum(np.log(root))) + 0.5 * float(np.mean(logs)),
+            mean.value + float(np.sum(np.log(root))) + 0.5 * (float(np.mean(logs)) + fixed),
             np.array(slopes) + self._mean_slopes(mean, changes),
             (information + information.T) / 2,
         )
+
+
+def _between(times: Callable[..., Floats], by: Split | None) -> Callable[..., Floats]:
+    """Return a product with a preconditioner on both sides."""
+    return times if by is None else lambda X, scale=None: by(times(by(X), scale))
 
 
 def log_forms(times: Callable[[Floats], Floats], Z: Floats) -> Floats:

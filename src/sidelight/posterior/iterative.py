@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sidelight.posterior.blocks import block_cg
 from sidelight.posterior.entries import Entries
 from sidelight.posterior.kept import Kept, norm
-from sidelight.posterior.precondition import Split, pivots
+from sidelight.posterior.precondition import Split, split
 from sidelight.posterior.systems import System, factor, solve_by
 from sidelight.problem import Pattern, Product, Sampling, dense_product, gram_product
 
@@ -68,9 +68,10 @@ class Iterative(System):
         scaled = right / self._root[:, None] / units
         found, left, loss = np.zeros_like(scaled), np.zeros_like(scaled), 0.0
         tail = _FIRST * self._tol
+        axes: tuple[int, ...] = (0, 1)
         for _ in range(_ROUNDS):
-            near = self._near(scaled, found, tail)
-            here = near.entries
+            near = self._near(scaled, found, tail, axes)
+            here, axes = near.entries, (near.axis,)
             start, found[:], left[:] = found[here], 0.0, 0.0
             found[here], left[here], sizes, loss = self._inside(near, scaled[here], start)
             sizes = np.hypot(sizes, self._outside(near, found, scaled))
@@ -86,15 +87,15 @@ class Iterative(System):
         self.residual = max(self.residual, float(relative.max(initial=0.0)))
         self.error = max(self.error, float(sizes.max(initial=0.0)) ** 2 + loss)
 
-    def _near(self, scaled: Floats, found: Floats, tail: float) -> _Near:
-        """Choose the items that hold all but ``tail`` of every column, on the better axis.
+    def _near(self, scaled: Floats, found: Floats, tail: float, axes: tuple[int, ...]) -> _Near:
+        """Choose the items that hold all but ``tail`` of every column, on the better of some axes.
 
         Beside the right side counts what a solution found before sends to them, about.
         """
         energy = np.max(scaled**2, axis=1)
         sent = np.max((found / self._root[:, None]) ** 2, axis=1)
         choices = []
-        for axis in (0, 1):
+        for axis in axes:
             kept, size = self._kept[axis], self._kept[axis].size
             share = np.bincount(self._place[:, axis], energy, size)
             sources = np.bincount(self._place[:, axis], sent, size)
@@ -131,7 +132,7 @@ class Iterative(System):
             local = _Fading(pattern, product, root, self._norms[axes[1]] * self._often)
             return _solved(local, right, start, self._tol)
         return _solved(
-            _Plain(pattern, product, root), right, start, self._tol, _split(C, H, at, other, root)
+            _Plain(pattern, product, root), right, start, self._tol, split(C, H, at, other, root)
         )
 
     def _outside(self, near: _Near, found: Floats, scaled: Floats) -> Floats:
@@ -211,7 +212,7 @@ def _solved(
     right: Floats,
     start: Floats,
     tol: float,
-    split: Split | None = None,
+    by: Split | None = None,
 ) -> Solved:
     """Solve, measure the residual, and solve for what is left while that helps."""
     slack = _TAIL * tol
@@ -220,7 +221,7 @@ def _solved(
         return system.times(X, scale, slack)[0]
 
     def squeezed(X: Floats, scale: Floats) -> Floats:
-        return split(system.times(split(X), scale, 0.0)[0])  # type: ignore[misc]
+        return by(system.times(by(X), scale, 0.0)[0])  # type: ignore[misc]
 
     found, left, skipped, loss = start.copy(), right, 0.0, 0.0
     if start.any():
@@ -230,24 +231,13 @@ def _solved(
         sizes = np.hypot(np.linalg.norm(left, axis=0), skipped)
         if sizes.max(initial=0.0) <= tol:
             break
-        if split is None:
+        if by is None:
             found += block_cg(times, left, 0.4 * tol)[0]
         else:
-            found += split(block_cg(squeezed, split(left), 0.4 * tol)[0])
+            found += by(block_cg(squeezed, by(left), 0.4 * tol)[0])
         image, skipped, loss = system.times(found, None, slack)
         left = right - image
     return found, left, np.hypot(np.linalg.norm(left, axis=0), skipped), loss
-
-
-def _split(C: Floats, H: Floats, at: Ints, other: Ints, root: Floats) -> Split | None:
-    """Precondition by a few pivots, where they help."""
-
-    def column(pivot: int) -> Floats:
-        own = C[at, at[pivot]] * H[other, other[pivot]]
-        return np.asarray(own / root / root[pivot])
-
-    found = pivots(column, C.diagonal()[at] * H.diagonal()[other] / root**2)
-    return Split(found) if found.shape[1] else None
 
 
 def _directly(C: Floats, root: Floats, right: Floats) -> Solved:

@@ -11,6 +11,7 @@ Fisher scoring: Newton's steps with the information, shortened until the cost fa
 
 from __future__ import annotations
 
+import time
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -84,6 +85,7 @@ class Learnt:
     cost: float
     rounds: int
     status: str
+    seconds: float
 
     def record(self) -> dict[str, Any]:
         """Return it as plain values, for the file."""
@@ -129,6 +131,7 @@ class _Search:
     ) -> None:  # fmt: skip
         self._evidence, self._start, self._names, self._prior = evidence, start, names, prior
         self._centre, self._low, self._high = centre, low, high
+        self._started = time.perf_counter()
 
     def _setting(self, logs: Floats) -> Setting:
         return self._start.having(dict(zip(self._names, np.exp(logs).tolist(), strict=True)))
@@ -204,4 +207,5 @@ class _Search:
             here.value,
             rounds,
             status,
+            time.perf_counter() - self._started,
         )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 _MOST, _LOOK = 400, 16  # pivots at most; pivots after which their worth is looked at
 _SMALL = 0.1  # what is left on the diagonal, beside the noise, when there is nothing to gain
@@ -46,9 +47,25 @@ class Split:
     def __init__(self, factor: Floats) -> None:
         values, vectors = np.linalg.eigh(factor.T @ factor)
         keep = values > 1e-12 * max(values[-1], 1e-300) if len(values) else np.zeros(0, bool)
+        self.logdet = float(np.sum(np.log1p(values[keep])))  # of ``I + F F'``
         self._basis = (factor @ vectors[:, keep]) / np.sqrt(values[keep])
         self._shrink = (1 / np.sqrt(1 + values[keep]) - 1)[:, None]
 
     def __call__(self, X: Floats) -> Floats:
         """Multiply by it."""
         return np.asarray(X + self._basis @ (self._shrink * (self._basis.T @ X)))
+
+
+def split(C: Floats, H: Floats, at: Ints, other: Ints, root: Floats) -> Split | None:
+    """Precondition ``I + D^-1/2 C_obs D^-1/2`` by a few pivots, where they help.
+
+    ``C`` and ``H`` are dense covariances of rows and columns, ``at`` and ``other`` the places of
+    the entries in them, ``root`` the square root of ``D``.
+    """
+
+    def column(pivot: int) -> Floats:
+        own = C[at, at[pivot]] * H[other, other[pivot]]
+        return np.asarray(own / root / root[pivot])
+
+    found = pivots(column, C.diagonal()[at] * H.diagonal()[other] / root**2)
+    return Split(found) if found.shape[1] else None
