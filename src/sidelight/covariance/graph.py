@@ -19,7 +19,7 @@ from sidelight.covariance.inputs import frozen, matrix, nonnegative, place
 from sidelight.errors import InputError
 from sidelight.parallel import share
 
-_WIDTH = 64  # columns at a time: wide rows make scattered reads pay, narrow blocks save memory
+_BYTES = 512  # of a row worked on at a time: wide rows make scattered reads pay
 
 
 class Graph:
@@ -64,7 +64,7 @@ class Graph:
         wide = X if X.ndim == 2 else X[:, None]
         out: Array = np.empty(wide.shape, X.dtype)
         scale = self._scale[:, None].astype(X.dtype)
-        count = -(-wide.shape[1] // _WIDTH)
+        count = -(-wide.shape[1] * X.itemsize // _BYTES)
         bounds = np.linspace(0, wide.shape[1], count + 1).astype(np.intp)
         for start, stop in pairwise(bounds):
             block = np.s_[:, start:stop]

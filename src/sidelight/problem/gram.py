@@ -165,9 +165,10 @@ class Sampling:
         """
         pattern, out = self._pattern, np.zeros_like(V)
         rows, left = pattern.shape[0], np.zeros(pattern.shape[0])
+        received = V.astype(self._H.dtype, copy=False)
         step = max(_TABLE // (pattern.shape[1] * V.shape[1]), 1)
         for at in range(0, rows, step):
-            spread = pattern.outer(V, self._C[:, at : at + step]).astype(self._H.dtype, copy=False)
+            spread = pattern.outer(received, self._C[:, at : at + step])
 
             def receive(start: int, stop: int, at: int = at, spread: Any = spread) -> None:
                 for i in range(start, stop):

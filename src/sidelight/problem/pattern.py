@@ -67,10 +67,13 @@ class Pattern:
         share(piece, len(out), self._work(Q))
         return out
 
-    def outer(self, values: Floats, C: Floats) -> Floats:
-        """Return ``sum_l C[m_l, c] values[l, j]`` over each column's entries, at (c, column, j)."""
-        values, C = np.ascontiguousarray(values), np.ascontiguousarray(C)
-        out = np.empty((C.shape[1], self.shape[1], values.shape[1]))
+    def outer(self, values: NDArray[Any], C: NDArray[Any]) -> NDArray[Any]:
+        """Return ``sum_l C[m_l, c] values[l, j]`` over each column's entries, at (c, column, j).
+
+        In the precision of ``values``.
+        """
+        values, C = np.ascontiguousarray(values), np.ascontiguousarray(C, values.dtype)
+        out = np.empty((C.shape[1], self.shape[1], values.shape[1]), values.dtype)
 
         def piece(start: int, stop: int) -> None:
             kernels.outer_product(
