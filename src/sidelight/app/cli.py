@@ -199,14 +199,11 @@ def rank(
     fitted = load(model)
     lookup.check_intervals(fitted, intervals)
     asked: dict[str, Any] = {"intervals": intervals.value, "level": level}
-    if new_links is None and new_features is None:
-        number = lookup.find_row(fitted, row)
-        found = fitted.rank(number, top, exclude_observed=not with_known, **asked)
+    number, described = lookup.find_or_place(fitted, row, new_links, new_features)
+    found = fitted.rank(number, top, exclude_observed=not with_known, new_rows=described, **asked)
+    label, name = row, None
+    if described is None:
         label, name = found.row_id, fitted.row_names_ and fitted.row_names_[number]
-    else:
-        described = lookup.new_row(fitted, new_links, new_features).described(fitted.row_cov_)
-        found = fitted.rank(len(fitted.row_ids_), top, new_rows=described, **asked)
-        label, name = row, None
     if as_json:
         printing.print_json({"row": label, "name": name, "ranking": found.records()})
     else:
@@ -258,12 +255,10 @@ def explain(
     from sidelight.models import load
 
     fitted = load(model)
-    number = lookup.find_col(fitted, col)
-    if new_links is None and new_features is None:
-        found = fitted.explain(lookup.find_row(fitted, row), number, top)
-    else:
-        described = lookup.new_row(fitted, new_links, new_features).described(fitted.row_cov_)
-        found = fitted.explain(len(fitted.row_ids_), number, top, new_rows=described)
+    column = lookup.find_col(fitted, col)
+    number, described = lookup.find_or_place(fitted, row, new_links, new_features)
+    found = fitted.explain(number, column, top, new_rows=described)
+    if described is not None:
         found = replace(found, row=replace(found.row, id=row))
     printing.print_json(asdict(found)) if as_json else printing.print_explanation(found)
 

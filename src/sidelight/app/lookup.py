@@ -22,6 +22,7 @@ from sidelight.data.dataset import near
 from sidelight.data.headers import ENTRIES, find_triple
 from sidelight.data.tables import Table, open_table
 from sidelight.errors import InputError
+from sidelight.posterior import around
 
 _GRAPHS = (Diffusion, RandomWalk)
 
@@ -52,6 +53,13 @@ def _find(wanted: str, every: tuple[str, ...], names: tuple[str, ...], what: str
         f"there is no {what} {wanted!r}{near(wanted, (*every, *names))}",
         remedy=f"give the id or the whole name of a {what} that the model was fitted with",
     )
+
+
+def find_or_place(model: Any, row: str, links: str | None, features: str | None) -> tuple[int, Any]:
+    """Return a row's number, and what describes it where it is a new one, else None."""
+    if links is None and features is None:
+        return find_row(model, row), None
+    return len(model.row_ids_), new_row(model, links, features).described(model.row_cov_)
 
 
 class NewRow:
@@ -172,11 +180,15 @@ def predicted(
     model: Any, index: NDArray[np.int64], intervals: str | None, level: float
 ) -> list[dict[str, Any]]:
     """Predict pairs, with the ids of their rows and columns, and with intervals if asked."""
-    found = {"prediction": model.predict(index)}
-    if intervals is not None:
-        low, high = model.predict_interval(index, level, intervals)
-        std = {"std": model.postdata_.std(index)} if intervals == "postdata" else {}
-        found |= std | {"low": low, "high": high}
+    if intervals == "postdata":
+        mean, std = model.predict(index, return_std=True)
+        low, high = around(mean, std, model.postdata_.noise, level)
+        found = {"prediction": mean, "std": std, "low": low, "high": high}
+    else:
+        found = {"prediction": model.predict(index)}
+        if intervals is not None:
+            low, high = model.predict_interval(index, level, intervals)
+            found |= {"low": low, "high": high}
     ids = {
         "row": [model.row_ids_[row] for row in index[:, 0]],
         "col": [model.col_ids_[col] for col in index[:, 1]],

@@ -50,23 +50,18 @@ class Query:
 
     def variances(self) -> Floats:
         """Return the prior variances."""
-        (rows, at_row), (cols, at_col) = self._items()
+        (rows, at_row), (cols, at_col) = (_unique(self.pairs, k) for k in (0, 1))
         return np.asarray(self.rows.variances(rows)[at_row] * self.cols.variances(cols)[at_col])
 
     def covariance(self) -> Floats:
         """Return the prior covariance between the pairs."""
-        return self._with(self.pairs)
+        return self.cross(self.pairs)
 
-    def cross(self, entries: Ints) -> Floats:
-        """Return the prior covariance of entries with the pairs: entries by pairs."""
-        return self._with(entries)
-
-    def _with(self, others: Ints) -> Floats:
-        """Return the prior covariance of other pairs with these, in strips."""
+    def cross(self, others: Ints) -> Floats:
+        """Return the prior covariance of other pairs with these: others by pairs, in strips."""
         sides = []
         for axis, k in ((self.rows, 0), (self.cols, 1)):
-            mine, at = np.unique(self.pairs[:, k], return_inverse=True)
-            theirs, at_theirs = np.unique(others[:, k], return_inverse=True)
+            (mine, at), (theirs, at_theirs) = _unique(self.pairs, k), _unique(others, k)
             sides.append((axis.between(theirs, mine), at_theirs, at))
         (C, at_row, row), (H, at_col, col) = sides
         out = np.empty((len(others), len(self.pairs)))
@@ -76,7 +71,8 @@ class Query:
             out[strip] *= H[np.ix_(at_col[strip], col)]
         return out
 
-    def _items(self) -> tuple[tuple[Ints, Ints], tuple[Ints, Ints]]:
-        rows, at_row = np.unique(self.pairs[:, 0], return_inverse=True)
-        cols, at_col = np.unique(self.pairs[:, 1], return_inverse=True)
-        return (rows, at_row), (cols, at_col)
+
+def _unique(pairs: Ints, axis: int) -> tuple[Ints, Ints]:
+    """Return the items of one axis, each once, and where each pair's is among them."""
+    items, place = np.unique(pairs[:, axis], return_inverse=True)
+    return items, place

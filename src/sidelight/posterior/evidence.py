@@ -22,19 +22,17 @@ the determinant by Lanczos' method on the same signs, and no dense matrix of the
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.linalg as sl
 from numpy.typing import NDArray
 
 from sidelight.covariance import Covariance, Identity
 from sidelight.posterior.blocks import block_cg
 from sidelight.posterior.precondition import Split, split
-from sidelight.posterior.systems import factor
+from sidelight.posterior.systems import factor, solve_by
 from sidelight.problem import Factors, Pattern, Product, gram_product
 
 Floats = NDArray[np.float64]
@@ -87,30 +85,11 @@ class Setting:
         )
 
 
-class Mean(ABC):
-    """The mean's part of the cost at some setting, and what its slope needs."""
+class Constrained:
+    """A mean of low rank: its part of the cost, its ``alpha``, its factors in dual coordinates.
 
-    value: float
-    alpha: Floats  # w (y - psi) / sigma2, in the pattern's order
-
-    @abstractmethod
-    def slope(self, by_rows: Any, by_cols: Any) -> float:
-        """Return the slope along a change: an operator on one axis, None on the other."""
-
-
-class Free(Mean):
-    """The mean without a nuclear norm, ``C_M [alpha] C_N``."""
-
-    def __init__(self, y: Floats, alpha: Floats, change: Callable[[Any, Any], Product]) -> None:
-        self.value, self.alpha, self._change = 0.5 * float(y @ alpha), alpha, change
-
-    def slope(self, by_rows: Any, by_cols: Any) -> float:
-        """Return ``-1/2 alpha' dK alpha``."""
-        return -0.5 * float(self.alpha @ self._change(by_rows, by_cols)(self.alpha))
-
-
-class Constrained(Mean):
-    """A mean of low rank, by its factors in dual coordinates."""
+    ``alpha`` is ``w (y - psi) / sigma2`` in the pattern's order.
+    """
 
     def __init__(
         self, value: float, alpha: Floats, factors: Factors, s: Floats, lam: float
@@ -118,12 +97,12 @@ class Constrained(Mean):
         self.value, self.alpha, self._factors, self._pull = value, alpha, factors, s + lam
 
     def slope(self, by_rows: Any, by_cols: Any) -> float:
-        """Return ``-1/2 sum_r (s_r + lam) a_r' dC a_r``."""
+        """Return ``-1/2 sum_r (s_r + lam) a_r' dC a_r`` along a change of one axis."""
         side, change = (self._factors.a, by_rows) if by_cols is None else (self._factors.b, by_cols)
         return -0.5 * float(self._pull @ np.einsum("mr,mr->r", side, change.apply(side)))
 
 
-MeanSolver = Callable[[Setting], Mean]
+MeanSolver = Callable[[Setting], Constrained]
 
 
 @dataclass(frozen=True, eq=False)
@@ -200,18 +179,28 @@ class Evidence:
             found.append((rows, cols))
         return found
 
-    def _mean_slopes(self, mean: Mean, changes: list[tuple[Any, Any]]) -> list[float]:
+    def _mean_part(
+        self, setting: Setting, changes: list[tuple[Any, Any]], alpha: Floats, moved: list[Floats]
+    ) -> tuple[float, Floats]:
+        """Return the mean's part of the cost and its slopes.
+
+        ``alpha`` is that of the mean without a nuclear norm, ``moved`` is ``dK alpha`` by change.
+        """
+        if self._mean is None:
+            return 0.5 * float(self.y @ alpha), np.array([-0.5 * float(alpha @ m) for m in moved])
+        mean = self._mean(setting)
         noise = -0.5 * float(np.sum(mean.alpha**2 / self.weights))
-        return [
+        slopes = [
             noise if rows is None and cols is None else mean.slope(rows, cols)
             for rows, cols in changes
         ]
+        return mean.value, np.array(slopes)
 
     def _exact(self, setting: Setting, names: list[str]) -> Point:
         parts = (setting.row_cov, self.pattern.rows), (setting.col_cov, self.pattern.cols)
         C, H = (_block(cov, items) for cov, items in parts)
         lower = factor(C * H + np.diag(setting.sigma2 / self.weights))
-        inverse = sl.cho_solve((lower, True), np.eye(len(lower)), check_finite=False)
+        inverse = solve_by(lower, np.eye(len(lower)))
 
         def change(rows: Any, cols: Any) -> Floats:
             if rows is None and cols is None:
@@ -221,17 +210,14 @@ class Evidence:
 
         changes = self._changes(setting, names)
         written = [change(rows, cols) for rows, cols in changes]
-        mean = (
-            Free(self.y, inverse @ self.y, lambda rows, cols: lambda v: change(rows, cols) @ v)
-            if self._mean is None
-            else self._mean(setting)
-        )
+        alpha = inverse @ self.y
+        value, slopes = self._mean_part(setting, changes, alpha, [each @ alpha for each in written])
         spent = [inverse @ each for each in written]
         traces = np.array([each.trace() for each in spent])
         information = [[0.5 * float(np.sum(a * b.T)) for b in spent] for a in spent]
         return Point(
-            mean.value + float(np.sum(np.log(lower.diagonal()))),
-            0.5 * traces + self._mean_slopes(mean, changes),
+            value + float(np.sum(np.log(lower.diagonal()))),
+            0.5 * traces + slopes,
             np.array(information).reshape(len(names), len(names)),
         )
 
@@ -254,22 +240,22 @@ class Evidence:
         logs, fixed = log_forms(_between(times, by), signs), 0.0 if by is None else by.logdet
         solved = self._solve(times, by, signs, _SETTLED)
         alpha = (self._solve(times, by, self.y[:, None] / root, _EXACT) / root)[:, 0]
-        mean = Free(self.y, alpha, change) if self._mean is None else self._mean(setting)
-        changes, moved, slopes = self._changes(setting, names), [], []
+        changes, moved, traces = self._changes(setting, names), [], []
         for rows, cols in changes:
             if rows is None and cols is None:
                 product: Product = lambda v: (v.T / self.weights).T  # noqa: E731
             else:
                 product = change(rows, cols)
             images = product(np.column_stack([signs / root, alpha]))
-            slopes.append(0.5 * float(np.mean(np.sum(solved * images[:, :-1] / root, axis=0))))
+            traces.append(float(np.mean(np.sum(solved * images[:, :-1] / root, axis=0))))
             moved.append(images[:, -1])
+        value, slopes = self._mean_part(setting, changes, alpha, moved)
         pulled = np.column_stack(moved) / root if moved else np.zeros((len(root), 0))
         found = self._solve(times, by, pulled, _SETTLED) if moved else pulled
         information = 0.5 * pulled.T @ found
         return Point(
-            mean.value + float(np.sum(np.log(root))) + 0.5 * (float(np.mean(logs)) + fixed),
-            np.array(slopes) + self._mean_slopes(mean, changes),
+            value + float(np.sum(np.log(root))) + 0.5 * (float(np.mean(logs)) + fixed),
+            0.5 * np.array(traces) + slopes,
             (information + information.T) / 2,
         )
 

@@ -106,12 +106,12 @@ def _kept(pattern: Pattern, row_cov: Any, col_cov: Any) -> Product | None:
 
 def _turned(pattern: Pattern, make: Callable[[Pattern], Product]) -> Product:
     """Work on the transposed table."""
-    turned, order = pattern.turned()
+    turned = pattern.turned()
     product = make(turned)
 
     def times(v: Floats) -> Floats:
         out = np.empty_like(v)
-        out[order] = product(v[order])
+        out[turned.order] = product(v[turned.order])
         return out
 
     return times

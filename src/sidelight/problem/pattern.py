@@ -84,10 +84,9 @@ class Pattern:
         share(piece, self.shape[1], self._work(values) * C.shape[1])
         return out
 
-    def turned(self) -> tuple[Pattern, NDArray[np.int64]]:
-        """Return the transposed table's pattern, and its order from this one's."""
-        turned = Pattern(np.stack([self.cols, self.rows], axis=1), self.shape[::-1])
-        return turned, turned.order
+    def turned(self) -> Pattern:
+        """Return the transposed table's pattern; its ``order`` leads there from this one's."""
+        return Pattern(np.stack([self.cols, self.rows], axis=1), self.shape[::-1])
 
     def entries(self, row: int) -> slice:
         """Return where the entries of a row are."""

@@ -34,8 +34,8 @@ def spread_pairs(pattern: Pattern, V: Floats, rows: Axis, cols: Axis, pairs: Int
     used = np.unique(pairs[:, 0], return_inverse=True)
     other = np.unique(pairs[:, 1], return_inverse=True)
     if len(used[0]) > len(other[0]):
-        turned, order = pattern.turned()
-        return _by_rows(turned, V[order], cols, rows, other, used)
+        turned = pattern.turned()
+        return _by_rows(turned, V[turned.order], cols, rows, other, used)
     return _by_rows(pattern, V, rows, cols, used, other)
 
 
